@@ -14,9 +14,9 @@
 namespace attn {
 
 /// A view of float32, float16 or bfloat16 elements whose type is known only at run time. Functions
-/// that read or write tensors of any element type take such a view. A TensorView of any of the
-/// three types converts to it. Anything that converts to a Tensor or ConstTensor, such as an
-/// OwnedTensor, converts to it too.
+/// that read or write tensors of any element type take such a view. A TensorView of any of these
+/// types converts to an AnyTensorView. So does anything that converts to a Tensor or ConstTensor,
+/// such as an OwnedTensor.
 ///
 /// A default-constructed view means "none". As in a TensorView, dimensions, indices and ranges are
 /// not checked.
@@ -34,7 +34,7 @@ class AnyTensorView {
       : view_(reinterpret_cast<Stored<float>*>(view.data()), view.shape(), view.strides()),
         type_(kElementType<T>) {}
 
-  /// Accepts everything that converts to a view of float32.
+  /// Accepts everything that converts to a view of float32 elements.
   template <class T>
     requires(std::convertible_to<T &&, TensorView<Stored<float>>>)
   AnyTensorView(T&& tensor) : view_(std::forward<T>(tensor)) {}
@@ -68,7 +68,8 @@ class AnyTensorView {
   /// The size of an element in bytes.
   std::int64_t element_bytes() const noexcept { return type_ == ElementType::kFloat32 ? 4 : 2; }
 
-  // Like the functions of the same names in TensorView. Strides are in elements.
+  // These functions work like the functions of the same names in TensorView. Strides are in
+  // elements.
   int rank() const noexcept { return view_.rank(); }
   [[nodiscard]] bool is_none() const noexcept { return view_.is_none(); }
   std::span<const std::int64_t> shape() const noexcept { return view_.shape(); }
@@ -77,7 +78,7 @@ class AnyTensorView {
   std::int64_t stride(int i) const noexcept { return view_.stride(i); }
   bool is_contiguous() const noexcept { return view_.is_contiguous(); }
 
-  /// The view as a TensorView<T>; T must match type().
+  /// Returns the view as a TensorView<T>, where T must match type().
   template <Element T>
   TensorView<Stored<T>> as() const {
     return TensorView<Stored<T>>(reinterpret_cast<Stored<T>*>(view_.data()), shape(), strides());
@@ -122,7 +123,8 @@ class AnyTensorView {
 
 /// The type of output arguments that may have any element type.
 using AnyTensor = AnyTensorView<false>;
-/// The type of input arguments that may have any element type. An AnyTensor converts to it.
+/// The type of input arguments that may have any element type. An AnyTensor converts to a
+/// ConstAnyTensor.
 using ConstAnyTensor = AnyTensorView<true>;
 
 }  // namespace attn

@@ -40,7 +40,7 @@ class ATTN_API OwnedTensor {
 
   int rank() const noexcept { return static_cast<int>(shape_.size()); }
   std::span<const std::int64_t> shape() const noexcept { return shape_; }
-  /// The size of dimension `i`; a negative `i` counts from the last one.
+  /// The size of dimension `i`; a negative `i` counts from the last dimension.
   std::int64_t size(int i) const noexcept { return view().size(i); }
 
   /// The elements, row-major.

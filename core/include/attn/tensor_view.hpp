@@ -58,7 +58,7 @@ class TensorView {
     std::int64_t stride = 1;
     for (int i = rank_ - 1; i >= 0; --i) {
       strides_[i] = stride;
-      // Saturates instead of overflowing; functions check sizes before they use strides.
+      // The stride saturates instead of overflowing; functions check sizes before they use strides.
       if (__builtin_mul_overflow(stride, shape_[i], &stride)) stride = INT64_MAX;
     }
   }
@@ -131,7 +131,7 @@ class TensorView {
     return {strides_, static_cast<std::size_t>(rank_)};
   }
 
-  /// The size and the stride of dimension `i`; a negative `i` counts from the last one.
+  /// The size and the stride of dimension `i`; a negative `i` counts from the last dimension.
   std::int64_t size(int i) const noexcept { return shape_[i < 0 ? i + rank_ : i]; }
   std::int64_t stride(int i) const noexcept { return strides_[i < 0 ? i + rank_ : i]; }
 
@@ -173,8 +173,8 @@ class TensorView {
     return result;
   }
 
-  /// The view with a dimension of size 1 inserted before dimension `i`; −1 appends it. Throws
-  /// kInvalidArgument if the view already has the largest rank.
+  /// The view with a dimension of size 1 inserted before dimension `i`; −1 appends the dimension.
+  /// Throws kInvalidArgument if the view already has the largest rank.
   TensorView unsqueeze(int i) const {
     if (i < 0) i += rank_ + 1;
     if (rank_ == kMaxRank) detail::fail_unsqueeze();
@@ -235,7 +235,7 @@ class TensorView {
 /// can still write to them. No two elements of an output may share memory, as they would with a
 /// stride of 0 and a size above 1; this is not checked.
 using Tensor = TensorView<float>;
-/// The type of inputs. A Tensor converts to it.
+/// The type of inputs. A Tensor converts to a ConstTensor.
 using ConstTensor = TensorView<const float>;
 
 /// A mask. Booleans are one byte each: zero is false, anything else is true.

@@ -79,8 +79,8 @@ struct AttentionOptions {
   /// With a softcap c > 0, scores become c·tanh(score / c) (Gemma 2). 0 means no softcap.
   float softcap = 0;
 
-  /// (Hq). Adds −slope_h · |distance| to the scores of head h (ALiBi, arXiv:2108.12409; see
-  /// alibi.hpp).
+  /// ALiBi slopes (Hq), which add −slope_h · |distance| to the scores of head h (arXiv:2108.12409;
+  /// see alibi.hpp).
   ConstTensor alibi_slopes = {};
   /// Adds table[bucket(distance), h] to the scores of head h (T5; see t5_bias.hpp).
   std::optional<T5Bias> t5_bias = {};
@@ -104,8 +104,8 @@ struct AttentionOptions {
   /// Unlike valid_lens, key_lens also move Diagonal::bottom_right().
   LengthsView key_lens = {};
 
-  /// (Hq). One extra score per head, which takes part in the softmax but has no value. It adds
-  /// exp(sink_h) to the denominator of the weights.
+  /// One extra score per head (Hq), which takes part in the softmax but has no value. The extra
+  /// score adds exp(sink_h) to the denominator of the weights.
   ConstTensor sinks = {};
 
   /// The probability, from 0 to 1, of setting a weight to 0; the other weights are divided by 1 −
@@ -161,11 +161,11 @@ struct AttentionOptions {
 /// Error: the rounding of scores dominates and grows with their magnitude. For |scores| ≤ 20 each
 /// output is within 2.5e-6·√D·max|v| of the exact value, each weight is within 1.3e-6·√D (with a
 /// relative error of at most 1e-5·√D), and each log-sum-exp is within 3e-6·√D. With relative
-/// values, add max|a| to max|v|. float16 and bfloat16 outputs are rounded once more, by up to 2^-11
-/// and 2^-8 of their magnitude respectively (see Float16 and BFloat16). The bounds do not include
-/// the rounding of inputs before the call. With products of bfloat16 pairs, output o with weights w
-/// is off by up to a further 2^-8 · Σ_j w_j·|v_j − o|, while the bound for log-sum-exps stays the
-/// same. Inputs with a magnitude below 2^-126 then count as zero.
+/// values, add max|a| to max|v|. Outputs in smaller types are rounded once more: float16 by up to
+/// 2^-11 of its magnitude, and bfloat16 by up to 2^-8 (see Float16 and BFloat16). The bounds do not
+/// include the rounding of inputs before the call. With products of bfloat16 pairs, output o with
+/// weights w is off by up to a further 2^-8 · Σ_j w_j·|v_j − o|, while the bound for log-sum-exps
+/// stays the same. Inputs with a magnitude below 2^-126 then count as zero.
 ///
 /// Throws kShapeMismatch if ranks or sizes do not fit together. Throws kInvalidArgument for a null
 /// data pointer, D = 0 (other sizes may be 0), lengths outside [0, Nk], or options outside their

@@ -18,9 +18,10 @@ namespace attn {
 class Variable;
 
 struct GatedFeedForwardOptions {
-  std::int64_t d_model = 0;          ///< Transformers: hidden_size
-  std::int64_t dim_feedforward = 0;  ///< Transformers' intermediate_size
-  /// kSilu: SwiGLU (Llama, Qwen, Mistral); kGeluTanh: GeGLU (Gemma, T5 1.1); kSigmoid: GLU.
+  std::int64_t d_model = 0;          ///< hidden_size in Transformers
+  std::int64_t dim_feedforward = 0;  ///< intermediate_size in Transformers
+  /// kSilu gives SwiGLU (Llama, Qwen, Mistral), kGeluTanh gives GeGLU (Gemma, T5 1.1), and kSigmoid
+  /// gives GLU.
   Activation activation = Activation::kSilu;
   bool bias = false;
   WeightFormat weights = {};  ///< format of all three layers' weights

@@ -69,7 +69,7 @@ class ATTN_API LayerNorm : public Module {
   /// mean(|g| ∘ (1 + |x̂|))) / d, an element of dweight is within (6e-6 + 1e-9·rows) · Σ|dy| ∘ (1 +
   /// |x̂|), and an element of dbias is within (4e-6 + 1e-9·rows) · Σ|dy|.
   Variable forward(const Variable& x) const;
-  /// Like forward(x + y). `x` and `y` have the same shape.
+  /// Gives the same result as forward(x + y). `x` and `y` have the same shape.
   Variable forward_sum(const Variable& x, const Variable& y) const;
 
  private:

@@ -30,8 +30,8 @@ struct Initialization {
 
   static constexpr Initialization zeros() { return {}; }
   static constexpr Initialization ones() { return {.kind = Kind::kOnes}; }
-  /// For a matrix that consists of `parts` matrices of equal size, stacked vertically. Each part is
-  /// drawn separately.
+  /// The initialisation of a matrix that consists of `parts` matrices of equal size, stacked
+  /// vertically. Each part is drawn separately.
   static constexpr Initialization xavier_uniform(int parts = 1) {
     return {.kind = Kind::kXavierUniform, .parts = parts};
   }

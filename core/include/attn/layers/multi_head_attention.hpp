@@ -71,13 +71,13 @@ struct MultiHeadAttentionOptions {
 
 /// The options of a call to MultiHeadAttention.
 struct MultiHeadAttentionCall {
-  /// As for scaled_dot_product_attention with Hq = num_heads: masks broadcast to (B, H, Nq, Nk),
-  /// and `weights`, if set, receives (B, H, Nq, Nk). Positional terms, sinks, a scale, a softcap
-  /// above 0 and a window that you set here replace the layer's own. Relative keys and values are
-  /// replaced together: setting one of them drops both of the layer's tables.
+  /// The options of scaled_dot_product_attention(), with Hq = num_heads: masks broadcast to (B, H,
+  /// Nq, Nk), and `weights`, if set, receives (B, H, Nq, Nk). Positional terms, sinks, a scale, a
+  /// softcap above 0 and a window that you set here replace the layer's own. Relative keys and
+  /// values are replaced together: setting one of them drops both of the layer's tables.
   AttentionOptions attention = {};
-  /// The positions of the call's rows, which affect rotary positions only. None, or as in
-  /// RotaryPositions: (Nq) or (B, Nq), or, for several axes, (A, B, Nq) or (A, 1, Nq) like
+  /// The positions of the call's rows, or none. They affect rotary positions only. The shape is
+  /// (Nq) or (B, Nq), as in RotaryPositions, or, for several axes, (A, B, Nq) or (A, 1, Nq), like
   /// Qwen2-VL's position_ids. The positions also apply to the keys, unless key_positions are given.
   /// Keys in a cache keep the rotation they got when they were appended. The causal order, windows
   /// and the other positional schemes still follow the order of the rows, and dynamic NTK scaling
@@ -115,7 +115,7 @@ struct MultiHeadAttentionCall {
 ///   head_h = attention(query · W_qᵀ, key · W_kᵀ, value · W_vᵀ) of slice h
 ///   output = concat(head_1 … head_H) · W_oᵀ
 ///
-/// where a slice is D columns wide, and D = d_model / num_heads unless head_dim is set.
+/// A slice is D columns wide, and D = d_model / num_heads unless head_dim is set.
 ///
 /// Parameters, with PyTorch's names and layouts, all initially zero:
 ///   "in_proj_weight" (3·H·D, E), which is W_q, W_k and W_v stacked vertically, or, if keys and

@@ -68,7 +68,7 @@ class ATTN_API RmsNorm : public Module {
   /// Error, to first order: an element of dx is within 2e-6 · (|g| + |x̂| · mean(|g ∘ x̂|)) /
   /// √(mean(x²) + eps), and an element of dweight is within (6e-6 + 1e-9·rows) · Σ|dy ∘ x̂|.
   Variable forward(const Variable& x) const;
-  /// Like forward(x + y). `x` and `y` have the same shape.
+  /// Gives the same result as forward(x + y). `x` and `y` have the same shape.
   Variable forward_sum(const Variable& x, const Variable& y) const;
 
  private:

@@ -32,11 +32,12 @@ struct TransformerDecoderLayerState {
 
 /// The options of a call to a TransformerDecoderLayer.
 struct TransformerDecoderLayerCall {
-  /// PyTorch's tgt_mask, tgt_key_padding_mask and tgt_is_causal. Attention is causal only if you
-  /// set it here: `.self_attention = {.causal = true}`.
+  /// Replaces PyTorch's tgt_mask, tgt_key_padding_mask and tgt_is_causal. Attention is causal only
+  /// if you set it here: `.self_attention = {.causal = true}`.
   AttentionOptions self_attention = {};
-  /// PyTorch's memory_mask and memory_key_padding_mask. Use `dropout` below: it already covers the
-  /// attention weights, so a dropout in self_attention or cross_attention is an error.
+  /// Replaces PyTorch's memory_mask and memory_key_padding_mask. Use `dropout` below: it already
+  /// covers the attention weights, so setting a dropout in self_attention or cross_attention is an
+  /// error.
   AttentionOptions cross_attention = {};
   /// The positions of the tokens `x`, for rotary positions in self-attention; see
   /// MultiHeadAttentionCall.
@@ -54,9 +55,9 @@ struct TransformerDecoderLayerCall {
   /// Receives intermediates: "self_attn.…" and "multihead_attn.…" (see MultiHeadAttentionCall);
   /// "linear1.output", "hidden" and "linear2.output" (FeedForward) or the names in
   /// GatedFeedForward; "norm1.output" and so on for each norm of the layer; and "output". The
-  /// residual stream is "resid_pre" (x), and "resid_mid", "resid_mid_cross" and "resid_post", which
-  /// are the sums after self-attention, cross attention and the feed-forward network, respectively.
-  /// With post-norm, these are the sums before they are normalised.
+  /// residual stream is "resid_pre", which is x, and its sums after each sublayer: "resid_mid"
+  /// after self-attention, "resid_mid_cross" after cross attention and "resid_post" after the
+  /// feed-forward network. With post-norm, the sums are given before they are normalised.
   Intermediates* intermediates = nullptr;
 };
 
@@ -73,7 +74,7 @@ struct TransformerDecoderLayerCall {
 /// norm_outputs works as in TransformerEncoderLayer. Parameters, in PyTorch's order: "self_attn.…",
 /// "multihead_attn.…", "linear1.…", "linear2.…" or the names in GatedFeedForward, "norm1.…",
 /// "norm2.…", "norm3.…", "output_norm1.…" and so on. Positional schemes, sinks and window apply to
-/// self-attention only. The error is as in TransformerEncoderLayer.
+/// self-attention only. The error bound is the same as for TransformerEncoderLayer.
 class ATTN_API TransformerDecoderLayer : public Module {
  public:
   using State = TransformerDecoderLayerState;
@@ -149,8 +150,8 @@ class ATTN_API TransformerDecoderState {
 
 /// The options of a call to a TransformerDecoder.
 struct TransformerDecoderCall {
-  /// Applied to every layer. Do not set output tensors here, because every layer would write to
-  /// them.
+  /// Options for the attention of every layer. Do not set output tensors here, because every layer
+  /// would write to them.
   AttentionOptions self_attention = {};
   AttentionOptions cross_attention = {};
   /// The positions of the tokens, as in TransformerDecoderLayerCall, for every layer with rotary
@@ -182,7 +183,7 @@ class ATTN_API TransformerDecoder : public Module {
   const TransformerDecoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerDecoderLayer> layers() const noexcept { return layers_; }
 
-  /// Like forward() of TransformerDecoderLayer. Also throws kInvalidArgument for a state with a
+  /// Works like TransformerDecoderLayer::forward(). Also throws kInvalidArgument for a state with a
   /// different number of layers.
   void forward(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
                const TransformerDecoderCall& call = {},

@@ -95,8 +95,8 @@ struct SublayerNorms {
 
 /// The options of a call to a TransformerEncoderLayer.
 struct TransformerEncoderLayerCall {
-  /// Options of self-attention. Use `dropout` below: it already covers the attention weights, so a
-  /// dropout in these options is an error.
+  /// Options of self-attention. Use `dropout` below: it already covers the attention weights, so
+  /// setting a dropout in these options is an error.
   AttentionOptions attention = {};
   /// The positions of the tokens, for rotary positions; see MultiHeadAttentionCall.
   TensorView<const double> positions = {};
@@ -112,8 +112,8 @@ struct TransformerEncoderLayerCall {
   /// and "linear2.output" (FeedForward) or the names in GatedFeedForward; "norm1.output" and so on
   /// for each norm of the layer; and "output". The residual stream has TransformerLens' names:
   /// "resid_pre" (x), "resid_mid" (x + dropout(self_attn(…))) and "resid_post" (h +
-  /// dropout(feed_forward(…))). With post-norm, the latter two are the sums before they are
-  /// normalised.
+  /// dropout(feed_forward(…))). With post-norm, "resid_mid" and "resid_post" are the sums before
+  /// they are normalised.
   Intermediates* intermediates = nullptr;
 };
 
@@ -125,7 +125,8 @@ struct TransformerEncoderLayerCall {
 ///               output = h + dropout(feed_forward(norm2(h)))
 ///
 /// With norm_outputs, output_norm1(self_attn(…)) and output_norm2(feed_forward(…)) replace
-/// self_attn(…) and feed_forward(…); without norm_first, there is then neither norm1 nor norm2.
+/// self_attn(…) and feed_forward(…). With norm_outputs but without norm_first, the layer has
+/// neither norm1 nor norm2.
 ///
 /// Parameters, in PyTorch's order: "self_attn.…" (see MultiHeadAttention), "linear1.…" and
 /// "linear2.…" (FeedForward) or "gate_proj.…", "up_proj.…" and "down_proj.…" (GatedFeedForward),
@@ -184,15 +185,15 @@ struct TransformerEncoderOptions {
   /// Adds a norm after the last layer, of the same kind as the norms in the layers. This norm is
   /// usual with pre-norm and corresponds to PyTorch's argument `norm`.
   bool final_norm = false;
-  /// If not empty, the options of each layer, which replace `layer` and num_layers. Use them if
-  /// layers differ in windows, positions or sizes. All must have the same d_model.
+  /// If not empty, this list gives the options of each layer and replaces `layer` and num_layers.
+  /// Use it if layers differ in windows, positions or sizes. All layers must have the same d_model.
   std::vector<TransformerLayerOptions> layers = {};
 };
 
 /// The options of a call to a TransformerEncoder.
 struct TransformerEncoderCall {
-  /// Applied to every layer: options set here replace the layers' own options. Do not set output
-  /// tensors here, because every layer would write to them.
+  /// Options for the attention of every layer, which replace the layers' own options. Do not set
+  /// output tensors here, because every layer would write to them.
   AttentionOptions attention = {};
   /// The positions of the tokens, as in TransformerEncoderLayerCall, for every layer with rotary
   /// positions. If no layer has rotary positions, passing positions is an error.

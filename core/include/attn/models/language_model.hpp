@@ -171,8 +171,8 @@ class ATTN_API LanguageModel : public Module {
   /// Adds the sinusoidal encoding to `x` (B, N, E).
   ATTN_LOCAL void add_sinusoids(const Tensor& x, const TensorView<const double>& given,
                                 std::int64_t past, Context& context) const;
-  /// Adds the table's rows to `x` (B, N, E), which contains the embeddings of `ids` unless `ids` is
-  /// none.
+  /// Adds the rows of the learned table of positions to `x` (B, N, E), which contains the
+  /// embeddings of `ids` unless `ids` is none.
   ATTN_LOCAL void add_positions(const IdView& ids, const Tensor& x, const LanguageModelCall& call,
                                 std::int64_t past, Context& context) const;
   /// Repeats a call to find the first layer whose output is not finite, and throws an error that

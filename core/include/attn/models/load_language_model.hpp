@@ -22,7 +22,7 @@ namespace attn {
 /// Facts about a model that its files may lack, and the format in which to store its weights. Facts
 /// in the files take precedence.
 struct LanguageModelHints {
-  /// The number of attention heads, which shapes do not reveal.
+  /// The number of attention heads, which the tensors' shapes do not reveal.
   std::optional<std::int64_t> num_heads = {};
   /// The activation of a torch.nn.TransformerEncoder, whose file contains only weights (kRelu by
   /// default), or of a nanoGPT model without config.json (kGelu by default).
@@ -49,7 +49,7 @@ struct WeightSource {
   std::string parameter;  ///< destination in the LanguageModel
   /// First row of the parameter, if its other rows come from other tensors.
   std::int64_t first_row = 0;
-  bool transposed = false;  ///< true if the file stores (in, out), as for GPT-2
+  bool transposed = false;  ///< true if the file stores the matrix as (in, out), as for GPT-2
 };
 
 /// A model as described by its files.
@@ -146,7 +146,7 @@ class ATTN_API LanguageModelLoader {
   /// Allocates the memory for the weights. Throws the same errors as LanguageModel. If the weights
   /// need more than `max_memory` bytes, throws kUnsupported before it allocates anything. If you
   /// change a description, its weights must still fill each row of each parameter once; otherwise
-  /// this throws kInvalidArgument, kNotFound or kShapeMismatch.
+  /// the constructor throws kInvalidArgument, kNotFound or kShapeMismatch.
   explicit LanguageModelLoader(const LanguageModelDescription& description,
                                std::optional<std::int64_t> max_memory = {},
                                Context& context = Context::default_context());
@@ -184,8 +184,7 @@ struct LoadLanguageModelOptions {
 /// folder. The folder contains model.safetensors, or model.safetensors.index.json and the files
 /// that it names, or other .safetensors files, which are then the parts of one model. The folder
 /// may also be a model's folder in the Hugging Face cache, which contains snapshots. Files are read
-/// in slices of a megabyte. The tokenizer is not loaded. The path is
-/// UTF-8 on every system.
+/// in slices of a megabyte. The tokenizer is not loaded. The path is in UTF-8 on every system.
 ///
 ///   const LanguageModel model = load_language_model("SmolLM-135M");
 ///   const std::vector<std::int64_t> next = model.generate(ids);

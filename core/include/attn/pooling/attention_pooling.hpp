@@ -64,8 +64,8 @@ struct AttentionPoolingOptions {
   ConstMask mask = {};
   /// Queries attend only to the first valid_lens keys. Shape (B) or (B, Nq), values in [0, Nk].
   LengthsView valid_lens = {};
-  /// (B, Nq, Nk): a(q, k) for attended keys. For other keys, the score is −∞ if the weights are
-  /// softmax(a), and 0 if they are a / Σa.
+  /// The scores (B, Nq, Nk): a(q, k) for attended keys. For other keys, the score is −∞ if the
+  /// weights are softmax(a), and 0 if they are a / Σa.
   Tensor scores = {};
   Tensor weights = {};  ///< (B, Nq, Nk)
 };

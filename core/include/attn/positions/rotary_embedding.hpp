@@ -23,11 +23,11 @@ class Execution;
 /// The two columns of a head that are rotated together. Both pairings give the same scores if the
 /// rows of the weights are in the matching order.
 enum class RotaryPairing : int {
-  /// Columns 2j and 2j + 1: RoFormer, GPT-J, Meta's Llama, torchtune; MLX `traditional=True`; ONNX
-  /// `interleaved=1`.
+  /// Pairs columns 2j and 2j + 1, like RoFormer, GPT-J, Meta's Llama and torchtune, MLX with
+  /// `traditional=True`, and ONNX with `interleaved=1`.
   kInterleaved,
-  /// Columns j and j + rotary_dim/2: GPT-NeoX, Llama in Hugging Face's Transformers
-  /// ("rotate_half"); MLX `traditional=False`; ONNX `interleaved=0`.
+  /// Pairs columns j and j + rotary_dim/2, like GPT-NeoX, Llama in Hugging Face's Transformers
+  /// ("rotate_half"), MLX with `traditional=False`, and ONNX with `interleaved=0`.
   kHalfSplit,
 };
 
@@ -38,7 +38,8 @@ struct LinearRotaryScaling {
   double factor = 1;  ///< finite and above 0, like the factors of all rules
 };
 
-/// Dynamic NTK scaling, rope_type "dynamic": for sequences of length L > max_position_embeddings,
+/// Dynamic NTK scaling, rope_type "dynamic". Sequences of length L > max_position_embeddings use a
+/// larger base:
 ///
 ///   base' = base · (factor·L/max_position_embeddings − (factor − 1))^(d/(d−2))
 ///
@@ -48,12 +49,12 @@ struct DynamicNtkRotaryScaling {
   std::int64_t max_position_embeddings = 2048;
 };
 
-/// YaRN (Peng et al. 2023, arXiv:2309.00071), rope_type "yarn": with the ramp
-/// r_j = clamp((j − low)/(high − low), 0, 1)
+/// YaRN (Peng et al. 2023, arXiv:2309.00071), rope_type "yarn", mixes ω_j and ω_j/factor along the
+/// ramp r_j = clamp((j − low)/(high − low), 0, 1):
 ///
 ///   ω'_j = (1 − r_j)·ω_j + r_j·ω_j/factor
 ///
-/// where low is d·ln(original_max_position_embeddings / (2π·beta_fast)) / (2·ln base), and high is
+/// Here, low is d·ln(original_max_position_embeddings / (2π·beta_fast)) / (2·ln base), and high is
 /// given by the same formula with beta_slow. With `truncate`, low is rounded down and high is
 /// rounded up. Then low is replaced by max(low, 0) and high by min(high, d − 1). If the two are
 /// then equal, 0.001 is added to high. All cosines and sines are multiplied by the attention
@@ -71,8 +72,9 @@ struct YarnRotaryScaling {
   bool truncate = true;
 };
 
-/// Llama 3.1 and later, rope_type "llama3": with L = original_max_position_embeddings and
-/// s_j = (L·ω_j/2π − low_freq_factor) / (high_freq_factor − low_freq_factor), clamped to [0, 1],
+/// The rule of Llama 3.1 and later, rope_type "llama3". With L = original_max_position_embeddings
+/// and s_j = (L·ω_j/2π − low_freq_factor) / (high_freq_factor − low_freq_factor), clamped to [0,
+/// 1], the frequencies become
 ///
 ///   ω'_j = (1 − s_j)·ω_j/factor + s_j·ω_j
 struct Llama3RotaryScaling {

@@ -77,8 +77,8 @@ ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Te
 ///
 /// `encoding` is (N, d_model). `error` has the same shape and receives the encoding minus the exact
 /// values; each difference is off by at most 6e-8 of its magnitude plus 4.5e-16·|p_i|. Pass none
-/// for a tensor that you do not need. The tensors may have any strides and must not overlap.
-/// Positions, exceptions and columns are as for sinusoidal_encoding().
+/// for a tensor that you do not need. The tensors may have any strides and must not overlap. The
+/// columns, the limits of positions and the exceptions are the same as for sinusoidal_encoding().
 ATTN_API void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
                                              const SinusoidalEncodingOptions& options = {},
                                              Context& context = Context::default_context());

@@ -17,7 +17,7 @@ struct ShiftOptions {
 ///
 ///   M_δ · P[i] = P[i + δ]   for every i,
 ///
-/// where P[i] is a row of the table, written as a column; for a whole table, P_shifted = P · M_δᵀ.
+/// Here, P[i] is a row of the table, written as a column. For a whole table, P_shifted = P · M_δᵀ.
 /// In the interleaved layout, M_δ has a block on its diagonal for each frequency ω_j =
 /// base^(−2j/d):
 ///

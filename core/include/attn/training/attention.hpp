@@ -6,8 +6,8 @@
 
 namespace attn {
 
-/// Score terms passed as variables, so that they receive gradients. Each replaces the option of the
-/// same name and has the same shape. If a term is none, the option applies.
+/// Score terms passed as variables, so that they receive gradients. Each term replaces the option
+/// of the same name and has the same shape. If a term is none, the option applies.
 struct AttentionVariables {
   Variable bias = {};
   Variable alibi_slopes = {};

@@ -49,13 +49,14 @@ struct CrossEntropyOptions {
 ATTN_API Variable cross_entropy(const Variable& logits, const IdView& targets,
                                 const CrossEntropyOptions& options = {});
 
-/// Computes the same value without a tape. `logits` may have any strides.
+/// Computes the cross entropy without a tape. `logits` may have any strides.
 ATTN_API float cross_entropy(const ConstTensor& logits, const IdView& targets,
                              const CrossEntropyOptions& options = {},
                              Context& context = Context::default_context());
-/// Also computes the gradient with respect to the logits in the same pass. The gradient is
-/// bit-identical to the one on a tape. `gradient` has the shape of the logits and any strides, and
-/// may be the logits themselves. After an error, `gradient` is unchanged.
+/// Computes the cross entropy without a tape and, in the same pass, its gradient with respect to
+/// the logits. The gradient is bit-identical to the gradient on a tape. `gradient` has the shape of
+/// the logits and any strides, and may be the logits themselves. After an error, `gradient` is
+/// unchanged.
 ATTN_API float cross_entropy_with_gradient(const ConstTensor& logits, const IdView& targets,
                                            const Tensor& gradient,
                                            const CrossEntropyOptions& options = {},
@@ -64,7 +65,7 @@ ATTN_API float cross_entropy_with_gradient(const ConstTensor& logits, const IdVi
 /// Σ (prediction − target)², divided by the number of elements unless the reduction is kSum, like
 /// torch.nn.functional.mse_loss. `prediction` and `target` have the same shape, of any rank. The
 /// loss has rank 0. The gradient of the prediction is 2·(prediction − target), divided in the same
-/// way; the gradient of the target is its negative.
+/// way; the gradient of the target has the opposite sign.
 ///
 /// Results are bit-identical for any number of threads. Error: the loss is rounded to float once,
 /// and a gradient three times.
@@ -76,13 +77,13 @@ ATTN_API Variable mse_loss(const Variable& prediction, const Variable& target,
 /// Takes a target that is not a variable. The target may have any strides and is copied.
 ATTN_API Variable mse_loss(const Variable& prediction, const ConstTensor& target,
                            LossReduction reduction = LossReduction::kMean);
-/// Computes the same value without a tape. Tensors may have any strides.
+/// Computes the squared error without a tape. Tensors may have any strides.
 ATTN_API float mse_loss(const ConstTensor& prediction, const ConstTensor& target,
                         LossReduction reduction = LossReduction::kMean,
                         Context& context = Context::default_context());
-/// Also computes the gradient with respect to the prediction. The gradient is bit-identical to the
-/// one on a tape. `gradient` has the shape of both inputs and any strides, and may be one of them.
-/// After an error, `gradient` is unchanged.
+/// Computes the squared error without a tape, and its gradient with respect to the prediction. The
+/// gradient is bit-identical to the gradient on a tape. `gradient` has the shape of both inputs and
+/// any strides, and may be one of them. After an error, `gradient` is unchanged.
 ATTN_API float mse_loss_with_gradient(const ConstTensor& prediction, const ConstTensor& target,
                                       const Tensor& gradient,
                                       LossReduction reduction = LossReduction::kMean,

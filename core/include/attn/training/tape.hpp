@@ -141,7 +141,7 @@ class ATTN_API Variable {
   const ConstTensor& value() const;
   std::span<const std::int64_t> shape() const { return value().shape(); }
   int rank() const { return value().rank(); }
-  /// The size of dimension `i`; a negative `i` counts from the last one.
+  /// The size of dimension `i`; a negative `i` counts from the last dimension.
   std::int64_t size(int i) const { return value().size(i); }
 
   /// The value of a variable with exactly one element, such as a loss. Throws kShapeMismatch for
