@@ -1,6 +1,6 @@
 #pragma once
 
-// What the attention kernels take: a head, outputs for its scores, and two parts to merge.
+// The arguments of the attention kernels: a head, outputs for its scores, and two parts to merge.
 
 #include <cstdint>
 
@@ -21,7 +21,7 @@ inline constexpr index kFewKeys = 16;
 /// Number of keys per part if the keys of a query are split; a multiple of kKeyTile.
 inline constexpr index kSplitKeys = 2 * kKeyTile;
 
-/// The stages of a score on its way to a weight, in the order of the attention contract.
+/// The stages of a score on its way to a weight, in the order in which attention computes them.
 enum class ScoreStage : int {
   kScaled,   ///< scale · q·k plus the relative-key term
   kCapped,   ///< after softcap
@@ -38,7 +38,8 @@ struct AttentionHead {
 
   Strided<const float> query;  ///< (num_queries, head_dim)
   Strided<const float> key;    ///< (num_keys, head_dim), unit column stride
-  /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
+  /// (num_keys, value_dim), unit column stride. Each row is readable up to a whole vector beyond
+  /// value_dim.
   Strided<const float> value;
   /// Keys and values of any type, for a single query.
   StoredRows stored_key, stored_value;

@@ -26,7 +26,7 @@ ATTN_INLINE SoftmaxStart start_from_sink(const AttentionHead& head) noexcept {
   return {static_cast<float>(max), static_cast<float>(exp2_near_zero<Isa>(sink - max))};
 }
 
-/// Starts queries [first, first + count).
+/// Starts a block of queries [first, first + count).
 template <class Tiles>
 QueryBlock begin_block(const typename Tiles::Head& head, index first, index count,
                        const typename Tiles::Scratch& scratch) noexcept {
@@ -68,7 +68,7 @@ ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block
 template <class Isa>
 float compute_log_sum_exp(const AttentionHead& head, float max, float sum) noexcept {
   const SoftmaxStart start = start_from_sink<Isa>(head);
-  if (max == start.max && sum == start.sum) return head.sink;  // no key has changed it
+  if (max == start.max && sum == start.sum) return head.sink;  // no key has changed the sums
   return static_cast<float>(max * 0.6931471805599453 + natural_log<Isa>(sum));
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
 // The steps that turn q·k into the input of the softmax, and the steps that change the weights
-// after the softmax. All steps except key ranges work along a row, which has the keys of one query.
-// Every attention kernel and the backward pass use these steps.
+// after the softmax. All steps except key ranges work along a row, which contains the scores of one
+// query. Every attention kernel and the backward pass use these steps.
 
 #include <algorithm>
 #include <cstdint>

@@ -40,7 +40,7 @@ ATTN_INLINE bool works_on_rows(const AttentionHead& head) noexcept {
 }
 
 /// The scratch memory of one block of queries, for every kind of tile. The blocks of a pass share
-/// part of it. Tiles derive their own scratch from this class, with additional memory.
+/// part of it. Each kind of tile derives its own scratch class from this class and adds memory.
 template <class I, class Element, index Queries>
 struct BlockScratch {
   using Isa = I;

@@ -38,8 +38,9 @@ ATTN_INLINE void find_maxima(index keys, const float* tile, index tile_row,
                       ATTN_INLINED { max[v] = xsimd::max(largest[v], largest[Vectors + v]); });
 }
 
-/// Raises the running maxima of the queries from `col` on to those of a tile, rounded to integers.
-/// Computes what to subtract from scores, and the factors that rescale the sums so far.
+/// Raises the running maxima of the queries from `col` on to the maxima of a tile, rounded to
+/// integers. Computes the numbers to subtract from scores, and the factors that rescale the sums so
+/// far.
 template <class Isa, int Vectors, class Scratch>
 ATTN_INLINE void raise_maxima(const Floats<Isa> (&tile_max)[Vectors], index col,
                               const Scratch& scratch, Floats<Isa> (&shift)[Vectors],

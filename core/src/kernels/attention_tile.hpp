@@ -4,8 +4,8 @@
 // weights · values. Tiles are (keys × queries), as described in attention.hpp. The `Tiles` of a
 // kernel, one of the classes in tiles/, determine the arithmetic:
 //
-// - Isa, Head, Element, Scratch: the instruction set, the struct that describes a head, what
-//   products multiply, and the memory of a block, a BlockScratch.
+// - Isa, Head, Element, Scratch: the instruction set, the struct that describes a head, the type of
+//   the numbers that products multiply, and the memory of a block, a BlockScratch.
 // - kQueries: number of queries in a block.
 // - kKeyStep: the first key of a block is a multiple of this number, counted from key 0.
 // - load_queries(head, block, scratch): arranges the queries of a block, with their scale if
@@ -86,9 +86,9 @@ ATTN_INLINE const float* relative_products_of(const AttentionHead& head, index r
              : nullptr;
 }
 
-/// Caps, biases and excludes the scores of a tile; excluded scores are −∞. If this needs rows of
-/// scores, score_factor turns the products into scale · q·k, and row_factor turns the results into
-/// units of ln 2.
+/// Caps, biases and excludes the scores of a tile; excluded scores are −∞. If these steps need rows
+/// of scores, score_factor turns the products into scale · q·k, and row_factor turns the results
+/// into units of ln 2.
 template <class Tiles>
 ATTN_INLINE void modify_tile(const typename Tiles::Head& head, const QueryBlock& block, index key0,
                              index keys, const typename Tiles::Scratch& scratch) noexcept {
@@ -114,8 +114,8 @@ ATTN_INLINE void modify_tile(const typename Tiles::Head& head, const QueryBlock&
 }
 
 /// Processes keys [key_begin, key_end) of a block. These keys are part of one tile. With `chosen`,
-/// processes only the chosen queries and does not even multiply excluded values by zero. If
-/// excluded values are not finite, the results have the same bits as if they were.
+/// processes only the chosen queries and does not even multiply excluded values by zero. NaN and
+/// infinity in excluded values then do not change any bit of the results.
 template <class Tiles>
 void attend_tile(const typename Tiles::Head& head, const QueryBlock& block, index key_begin,
                  index key_end, const bool* chosen,

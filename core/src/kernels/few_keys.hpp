@@ -1,8 +1,8 @@
 #pragma once
 
 // Attention over few keys. All keys form one tile, so nothing is carried from tile to tile, and
-// values and outputs are accessed in place. A call has little overhead. As in attention.hpp, a tile
-// is (keys × queries), here with one vector of queries.
+// values and outputs are accessed in place. The overhead of a call is therefore small. As in
+// attention.hpp, a tile is (keys × queries), here with one vector of queries.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,8 @@ namespace attn::kernels {
 /// Number of keys whose scores are computed together.
 inline constexpr int kFewKeyRows = 8;
 
-/// The scratch memory of a vector of queries. It needs no more than attention_scratch floats.
+/// The scratch memory of a vector of queries. It needs at most as many floats as attention_scratch
+/// returns.
 template <class Isa>
 struct FewKeysScratch {
   FewKeysScratch(const AttentionHead& head, float* memory) noexcept

@@ -43,7 +43,7 @@ ATTN_INLINE NormalDistribution<Floats<Isa>> normal_distribution(Floats<Isa> x) n
 /// erf(x/√2))/2, but computing Φ directly avoids the cancellation at negative x.
 ///
 /// Relative error at most 5e-7 + 6e-8·x² for x < 0 (from the error of exp) and 3e-7 for x ≥ 0. The
-/// result is zero from −13.2 downwards. NaN for NaN and −∞, as in PyTorch.
+/// result is zero from −13.2 downwards. NaN and −∞ give NaN, as in PyTorch.
 template <class Isa>
 ATTN_INLINE Floats<Isa> gelu(Floats<Isa> x) noexcept {
   return x * normal_distribution<Isa>(x).below;

@@ -56,9 +56,8 @@ struct KernelTable {
   void (*attend_few_keys)(const AttentionHead&, const ScoreOutput* scores, int num_scores,
                           float* scratch) noexcept;
 
-  /// The following functions process one query over its keys, which are split into blocks of
-  /// kSplitKeys. attend_part fills part_size floats for each block. merge_parts merges the parts in
-  /// order and writes the results.
+  /// attend_part computes attention for a single query over one block of kSplitKeys keys, and fills
+  /// part_size floats. merge_parts merges the parts of the query in order and writes its results.
   index (*part_size)(const AttentionHead&) noexcept;
   void (*attend_part)(const AttentionHead&, index row, index key_begin, index key_end, float* part,
                       float* scratch) noexcept;
@@ -69,7 +68,7 @@ struct KernelTable {
   /// kSinusoidRows.
   void (*rotated_sinusoids)(const SinusoidColumns&, double anchor, index skip, index rows,
                             float* out, index out_row, index out_col) noexcept;
-  /// Computes one row for each position, separately.
+  /// Computes the row of each position separately.
   void (*sinusoids)(const SinusoidColumns&, const double* positions, index rows, float* out,
                     index out_row, index out_col) noexcept;
 
@@ -111,7 +110,8 @@ struct KernelTable {
 struct Bf16Table {
   InstructionSet instruction_set;
 
-  // As in KernelTable, with the same amount of scratch memory.
+  // These members have the same meaning as in KernelTable. The kernels need as much scratch memory
+  // as the functions below return.
   index product_rows;
   index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;

@@ -44,7 +44,7 @@ void masked_softmax(const SoftmaxArgs& p, float* scratch) noexcept {
       const float shift = safe_shift<Isa>(max_of<Isa>(scratch, padded));
       const float sum = exp_all<Isa>(scratch, padded, shift, 1.0F);
       if (std::isnan(sum)) {
-        // The row is NaN, but excluded columns stay 0.
+        // The results of the row are NaN, except that excluded columns stay 0.
         const std::uint8_t* mask = p.mask ? p.mask.at(i) : nullptr;
         for (index j = 0; j < count; ++j) {
           out[j * p.out.col] = mask && mask[j * p.mask.col] == 0 ? 0.0F : sum;

@@ -92,9 +92,8 @@ void store_at_edge(const float* tile, index tile_cols, index rows, index cols, b
   }
 }
 
-/// to[r, j] = from[r, j].
-ATTN_INLINE void copy_part(index rows, index cols, Strided<const float> from,
-                           Strided<float> to) noexcept {
+/ ATTN_INLINE void copy_part(index rows, index cols, Strided<const float> from,
+                             Strided<float> to) noexcept {
   for (index r = 0; r < rows; ++r) {
     for (index j = 0; j < cols; ++j) to(r, j) = from(r, j);
   }
@@ -177,9 +176,9 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   }
 }
 
-/// Like the function above, but with tile hardware. Groups of tiles are summed in place in C if
-/// they are whole and the columns of C are contiguous. A must have all rows of its tiles, and zeros
-/// beyond the depth.
+/// Computes the same products as the function above, on tile hardware. A group of tiles is summed
+/// in place in C if the group is whole and the columns of C are contiguous. A must have all rows of
+/// its tiles, and zeros beyond the depth.
 template <class Isa>
   requires kTiles<Isa>
 void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
@@ -228,8 +227,8 @@ constexpr bool has_open_tile(const BlockedProduct<Isa>& p, const ProductBlock& b
 }
 
 /// Computes C = A · B or C += A · B, block by block. If rows of A cannot be read in place,
-/// copy_rows(block, copy, row) gathers the rows of a block. With tile hardware, it also writes the
-/// rest of the last tile.
+/// copy_rows(block, copy, row) gathers the rows of a block. With tile hardware, copy_rows also
+/// writes the rest of the last tile.
 template <class Isa, class CopyRows>
 ATTN_INLINE void product_blocks(const BlockedProduct<Isa>& p, bool copies, CopyRows&& copy_rows,
                                 float* scratch) noexcept {

@@ -23,7 +23,7 @@ void philox_vector(std::uint64_t seed, std::uint64_t stream, std::uint64_t first
                    std::uint32_t* out) noexcept {
   using W = Words<Isa>;
   constexpr index kBlocks = kPhiloxBlocks<Isa>;
-  // An array of constants. If its elements were stored here at run time, loading them as a vector
+  // The array is a constant. If its elements were stored at run time, loading them as a vector
   // right afterwards would stall the processor, and vectors would be computed one after another.
   alignas(64) static constexpr std::uint64_t kNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
   static_assert(kBlocks <= 8);

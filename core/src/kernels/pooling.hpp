@@ -110,7 +110,7 @@ ATTN_INLINE Floats<Isa> load_values(const PoolingArgs& p, index key, index col) 
   }
 }
 
-/// Columns [col, col + Vectors · width) of add_values.
+/// Computes columns [col, col + Vectors · width) of add_values.
 template <class Isa, int Vectors, bool Whole>
 ATTN_INLINE void add_value_columns(const PoolingArgs& p, const std::int32_t* keys,
                                    const float* weights, index count, float old_factor, index col,

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the matrix products take. B is packed: its columns are stored in panels.
+// The arguments of the matrix products. B is packed: its columns are stored in panels.
 
 #include <cstdint>
 

@@ -21,13 +21,13 @@ enum class TileFinish {
   kScale,     ///< C = sums·factor
 };
 
-/// A tile's strides that are known only at run time.
+/// A template argument for strides that are known only at run time.
 inline constexpr index kAnyStride = 0;
 
-/// True if the vectors of a row of B are contiguous.
+/// Whether the vectors in a row of B are contiguous (kNeighbours) or not (kApart).
 enum class TileColumns { kNeighbours, kApart };
-/// For a packed matrix, whose rows are contiguous within a panel. A tile that is no wider than a
-/// panel never spans two panels.
+/// The TileColumns of a packed matrix, whose rows are contiguous within a panel. A tile that is no
+/// wider than a panel never spans two panels.
 template <class Isa, int Vectors>
 inline constexpr TileColumns kPackedColumns =
     Vectors * kWidth<Isa> <= kPanelWidth ? TileColumns::kNeighbours : TileColumns::kApart;
@@ -96,10 +96,11 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   });
 }
 
-/// Like the function above, but with quads. If the depth of A is contiguous (ADepth = 1), A is
-/// already stored as quads: for even r and k, the quad at a + r·a_row + 2k contains pairs k and
-/// k + 1 of rows r and r + 1. a_row is even, and an odd depth is padded with zeros. Otherwise this
-/// function makes A's quads from two vectors of pairs. It always makes B's quads in this way.
+/// Computes the same sums as the function above, but with quads. If the depth of A is contiguous
+/// (ADepth = 1), A is already stored as quads: for even r and k, the quad at a + r·a_row + 2k
+/// contains pairs k and k + 1 of rows r and r + 1. a_row is even, and an odd depth is padded with
+/// zeros. Otherwise this function makes the quads of A from two vectors of pairs. The quads of B
+/// are always made in this way.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
   requires kQuads<Isa>

@@ -7,7 +7,7 @@
 
 namespace attn::kernels {
 
-/// The partner of each lane in the interleaved layout: 1, 0, 3, 2, …
+/// In the interleaved layout, lanes 0 and 1 are partners, lanes 2 and 3 are partners, and so on.
 struct SwapNeighbours {
   static constexpr std::uint32_t get(std::uint32_t i, std::uint32_t) { return i ^ 1U; }
 };

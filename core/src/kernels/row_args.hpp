@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels take that process a matrix row by row.
+// The arguments of the kernels that process a matrix row by row.
 
 #include <cstdint>
 

@@ -20,8 +20,8 @@
 #include "kernels/sizes.hpp"
 
 #define ATTN_INLINE inline __attribute__((always_inline))
-/// Follows the parameters of a lambda that must be inlined, so that the vectors it captures stay in
-/// registers.
+/// Write this attribute after the parameters of a lambda that must be inlined, so that the vectors
+/// it captures stay in registers.
 #define ATTN_INLINED __attribute__((always_inline))
 
 namespace attn::kernels {
@@ -179,7 +179,7 @@ ATTN_INLINE Floats<Isa> broadcast_element(const Bf16Pair& element) noexcept {
   return bits_as<float>(Words(std::bit_cast<std::uint32_t>(element)));
 }
 
-/// sum + a·b, or the dot products of pairs added to `sum`.
+/// Returns sum + a·b or, for pairs, `sum` plus the dot products of the pairs.
 template <class Isa>
   requires(!kPairs<Isa>)
 ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> sum) noexcept {

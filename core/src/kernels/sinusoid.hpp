@@ -76,7 +76,7 @@ void first_sinusoids(const SinusoidColumns& columns, index col, index count, dou
   }
 }
 
-/// Columns [col, col + Vectors·width) of rotated_sinusoids, up to `end`.
+/// Computes columns [col, col + Vectors·width) of rotated_sinusoids, up to `end`.
 ///
 /// With θ the angle of a step, sin(a + θ) = 2·cos θ·sin a − sin(a − θ): one multiply-add per value,
 /// whether it is a sine or a cosine. Errors grow with the square of the number of steps, to at most

@@ -7,7 +7,7 @@
 namespace attn::kernels {
 namespace {
 
-/// AVX512-BF16 with tile hardware for products of several rows.
+/// The instruction set AVX512-BF16 plus tile hardware, which computes products of several rows.
 template <class Machine>
 struct TileIsa : Bf16Isa {
   using FloatIsa = Isa;

@@ -14,7 +14,8 @@ struct Isa : IsaVectors<xsimd::avx512bw> {
   static constexpr int kScoreRows = 8;
   static constexpr int kScoreVectors = 3;
   static constexpr int kSoftmaxVectors = kScoreVectors;
-  // A block of 48 queries consists of whole tiles. Tiles of 13 and 14 rows are no faster.
+  // With 12 rows, a block of 48 queries consists of whole tiles. Tiles of 13 and 14 rows are no
+  // faster.
   static constexpr int kValueRows = 12;
   static constexpr index kTileKeys = 128;
   static constexpr int kSteps = 2;

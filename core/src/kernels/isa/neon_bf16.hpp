@@ -22,8 +22,8 @@ struct Bf16Isa : Isa {
   static constexpr int kSoftmaxVectors = 2;
   static constexpr int kValueRows = kRows;
 
-  // Written in assembly, because GCC 12 compiles a constant vector of bfloat16 1.0 as a vector of
-  // float16 1.0.
+  // This function is written in assembly, because GCC 12 compiles a constant vector of bfloat16 1.0
+  // as a vector of float16 1.0.
   static ATTN_INLINE F dot(F a, F b, F c) noexcept {
     float32x4_t sum = c;
     __asm__("bfdot %0.4s, %1.8h, %2.8h" : "+w"(sum) : "w"(float32x4_t(a)), "w"(float32x4_t(b)));

@@ -56,8 +56,8 @@ struct WasmPairLoads {
     return subnormal * 32 <= count;
   }
 
-  /// store_words stores the low halves of lanes, whose upper halves must be zero; store_bytes
-  /// stores their low bytes.
+  /// store_words stores the low halves of lanes, whose upper halves must be zero. store_bytes
+  /// stores the low bytes of lanes.
   using Words = xsimd::batch<std::uint32_t, xsimd::wasm>;
   static ATTN_INLINE void store_words(Words words, void* to) noexcept {
     wasm_v128_store64_lane(to, wasm_u16x8_narrow_i32x4(words, words), 0);

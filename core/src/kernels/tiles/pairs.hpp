@@ -43,7 +43,7 @@ struct PairLayout {
   }
 };
 
-/// For an instruction set that multiplies quads: keys are always copied, as quads.
+/// The layout for an instruction set that multiplies quads. Keys are always copied as quads.
 template <class Isa>
 struct QuadLayout : PairLayout<Isa> {
   static ATTN_INLINE bool copies_keys(const Bf16AttentionHead&, index) noexcept { return true; }
@@ -194,12 +194,12 @@ struct PairTiles {
     finish_row<Float>(stored, row, scratch.sums);
   }
 
-  /// Calls with bf16 products request no stages.
+  /// Writes nothing, because calls with bf16 products request no stages of the scores.
   static ATTN_INLINE void write_scores(const Head&, const QueryBlock&, const ScoreOutput*, int,
                                        const Scratch&) noexcept {}
 
  protected:
-  /// The keys from key0 on; they are all in one tile.
+  /// Returns the keys from key0 on, which are all in one tile.
   static ATTN_INLINE Strided<const Bf16Pair> find_keys(const Head& head, index key0,
                                                        const Scratch& scratch) noexcept {
     const index row = pair_depth<Isa>(head.head_dim);

@@ -259,8 +259,8 @@ inline void copy_or_clear(const float* row, index size, bool attended, float* ke
   }
 }
 
-/// Adds the products if an operand is not finite. Zeros replace the excluded rows. The results are
-/// bit-identical to the results that finite numbers in the excluded rows would give.
+/// Adds the products of a tile if an operand is not finite. Zeros replace the excluded rows, so NaN
+/// and infinity in these rows do not change any bit of the results.
 template <class Isa>
 void GradientBlock<Isa>::add_attended_products(index key0, index keys,
                                                float* query_gradients) noexcept {

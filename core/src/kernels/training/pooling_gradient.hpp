@@ -60,8 +60,9 @@ void weight_gradient(const WeightGradientArgs& p) noexcept {
   }
 }
 
-/// Columns [col, col + Vectors · width) of a row. load(from) and store(x, to) access whole vectors
-/// or partial ones. Blocks of 64 pairs are summed separately, so that rounding errors grow slowly.
+/// Computes columns [col, col + Vectors · width) of a row of sums. load(from) and store(x, to)
+/// access whole vectors or partial ones. Blocks of 64 pairs are summed separately, so that rounding
+/// errors grow slowly.
 template <class Isa, PairTerm Term, int Vectors, class Load, class Store>
 ATTN_INLINE void sum_pair_columns(const PairSumsArgs& p, index row, index col, Load load,
                                   Store store) noexcept {
@@ -117,7 +118,7 @@ void sum_pair_rows(const PairSumsArgs& p) noexcept {
   const auto store = [](F x, float* to) ATTN_INLINED { x.store_unaligned(to); };
   for (index row = 0; row < p.rows; ++row) {
     index col = 0;
-    if constexpr (Term != PairTerm::kTanh) {  // kTanh computes more than it loads
+    if constexpr (Term != PairTerm::kTanh) {  // with kTanh, computing takes longer than loading
       for (; col + kVectors * kW <= p.cols; col += kVectors * kW) {
         sum_pair_columns<Isa, Term, kVectors>(p, row, col, load, store);
       }

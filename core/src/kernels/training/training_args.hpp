@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels for training take, except the kernels for attention and pooling.
+// The arguments of the kernels for training, except the kernels for attention and pooling.
 
 #include "kernels/row_args.hpp"
 
@@ -15,7 +15,7 @@ struct RowDotsArgs {
   float* sums = nullptr;
 };
 
-/// sums[c] = factor · Σ_i x[i, c], or sums[c] += … with `more`.
+/// sums[c] = factor · Σ_i x[i, c]. With `more`, this value is added to sums[c].
 struct ColumnSumsArgs {
   index rows = 0;
   index cols = 0;
@@ -32,7 +32,7 @@ struct ColumnSumsArgs {
 ///   losses[i]      = (1 − s)·(lse_i − x[i, t_i]) + s·(lse_i − mean_c x[i, c])
 ///   gradient[i, c] = factor · (exp(x[i, c] − lse_i) − (1 − s)·[c = t_i] − s/cols)
 ///
-/// with s the smoothing and lse_i = ln Σ_c exp(x[i, c]). Rows without a target have loss and
+/// Here, s is the smoothing, and lse_i = ln Σ_c exp(x[i, c]). Rows without a target have loss and
 /// gradient 0.
 struct CrossEntropyArgs {
   index rows = 0;
