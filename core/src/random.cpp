@@ -71,7 +71,7 @@ void require_finite(const char* name, float value) {
 }
 
 /// Fills output with the values of make(n, words, values), which turns the n words of some blocks
-/// into n values. The words are as in for_random_words.
+/// into n values. for_random_words provides the words.
 template <class F>
 void fill(const Tensor& output, const RandomStream& random, Context& context, F&& make) {
   validation::require_data("output", output);

@@ -11,7 +11,7 @@
 namespace attn {
 
 /// Requires shape (N, width) or (B, N, width), and data. `width_name` is the name that callers use
-/// for the width. A width of −1 accepts any.
+/// for the width. A width of −1 accepts any width.
 template <class View>
 void require_rows(const char* name, const View& rows, const char* width_name, std::int64_t width) {
   if (rows.rank() == 3) {

@@ -186,7 +186,7 @@ std::int64_t product(const char* argument, std::span<const std::int64_t> sizes) 
 std::size_t allocation(Name name, std::int64_t count, std::size_t bytes) {
   if (count < 0 || static_cast<std::uint64_t>(count) > PTRDIFF_MAX / bytes) {
     fail(ErrorCode::kSizeOverflow, name, {count, " elements"},
-         {"no more elements than the address space can hold"});
+         {"few enough elements to fit into the address space"});
   }
   return static_cast<std::size_t>(count);
 }
@@ -219,7 +219,7 @@ void require_data(Name name, std::span<const std::int64_t> shape, const void* da
   for (const std::int64_t size : shape) {
     if (__builtin_mul_overflow(bytes, size, &bytes)) {
       fail(ErrorCode::kSizeOverflow, name, {"shape ", shape},
-           {"no more elements than can be addressed"});
+           {"few enough elements to be addressed"});
     }
   }
   if (data == nullptr) fail_value(name, "a null pointer", {"data"});

@@ -41,7 +41,7 @@ class Name {
 };
 
 /// Appends the name of an argument to a message. Names are spelt as in C++ unless a language
-/// binding sets another function. A binding does this before its first call.
+/// binding sets another function. A binding sets the function before its first call.
 using AppendArgument = void (*)(std::string& message, std::string_view name);
 extern AppendArgument append_argument;
 

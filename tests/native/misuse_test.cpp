@@ -215,8 +215,8 @@ TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
   std::vector<float> x(8), y(8, kUnset);
   OwnLayer layer;
   EXPECT_EQ(error_of([&] { layer.add_parameter("weight", {kHuge / 2, 1}); }),
-            "size_overflow: weight: got 2305843009213693952 elements, needs no more elements than "
-            "the address space can hold");
+            "size_overflow: weight: got 2305843009213693952 elements, needs few enough elements "
+            "to fit into the address space");
   EXPECT_EQ(error_of([&] { layer.add_parameter("weight", {-2, -3}); }),
             "invalid_argument: weight: got -2, needs 0 or more");
   EXPECT_THAT(layer.parameter_names(), ::testing::IsEmpty());
@@ -248,8 +248,8 @@ TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
   const ConstTensor large(x.data(), half, still);
   const std::array<attn::NamedTensor, 3> tensors{{{"a", large}, {"b", large}, {"c", large}}};
   EXPECT_EQ(error_of([&] { attn::to_safetensors(tensors); }),
-            "size_overflow: safetensors: got 2^63 bytes or more, needs no more bytes than the "
-            "address space can hold");
+            "size_overflow: safetensors: got 2^63 bytes or more, needs few enough bytes to "
+            "fit into the address space");
   EXPECT_THAT(y, Each(kUnset));
 }
 

@@ -137,7 +137,7 @@ await everyVariant('memory', (attn) => {
     assertThrows(
       () => new attn.MultiHeadAttention({ dModel: 18900, numHeads: 1 }),
       'size_overflow',
-      'in_proj_weight: got 1071630000 elements, needs no more elements than the address space can hold',
+      'in_proj_weight: got 1071630000 elements, needs few enough elements to fit into the address space',
     );
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x), expected);
   });

@@ -48,7 +48,7 @@ KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   return ranges;
 }
 
-/// x itself if it is float32, otherwise a float32 copy.
+/// Returns x itself if it is float32, and otherwise a float32 copy.
 ConstTensor make_query(const ConstAnyTensor& x, runtime::Execution& run) {
   if (x.type() == ElementType::kFloat32) return x.as<float>();
   float* const copy = run.floats(product("query", x.shape()), "attention query");
@@ -57,7 +57,7 @@ ConstTensor make_query(const ConstAnyTensor& x, runtime::Execution& run) {
   return result;
 }
 
-/// x itself if it is float32, otherwise memory for a float32 output.
+/// Returns x itself if it is float32, and otherwise memory for a float32 output.
 Tensor make_output(const AnyTensor& x, runtime::Execution& run) {
   if (x.type() == ElementType::kFloat32) return x.as<float>();
   return {run.floats(product("output", x.shape()), "attention output"), x.shape()};
@@ -151,7 +151,7 @@ const float* make_relative_values(const AttentionProblem& p, index cols, runtime
   return table;
 }
 
-/// The rows as numbers of type T, which must have the size of the stored numbers.
+/// Views the rows as numbers of type T, which must be as large as the stored numbers.
 template <class T>
 kernels::Strided<const T> stored_as(const kernels::StoredRows& rows) noexcept {
   return {static_cast<const T*>(rows.data), rows.row};

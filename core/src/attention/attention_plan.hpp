@@ -54,9 +54,9 @@ class AttentionPlan {
   const AttentionProblem& problem() const noexcept { return problem_; }
 
   const kernels::AttentionHead& first_head() const noexcept { return first_head_; }
-  /// Head h of batch entry b.
+  /// Describes head h of batch entry b for the kernels.
   kernels::AttentionHead head(kernels::index b, kernels::index h) const noexcept;
-  /// Head h of batch entry b, for the kernels that multiply pairs of bfloat16 numbers.
+  /// Describes head h of batch entry b for the kernels that multiply pairs of bfloat16 numbers.
   kernels::Bf16AttentionHead bf16_head(kernels::index b, kernels::index h) const noexcept;
   /// Makes `head` describe head h of batch entry b. Before the call, `head` must describe some head
   /// of this plan.

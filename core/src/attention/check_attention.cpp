@@ -65,7 +65,7 @@ TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
   return validation::broadcast(name, view, {p.batch, p.query_heads, p.num_queries, cols});
 }
 
-/// Broadcasts a table of shape (2k+1, width) or (Hq, 2k+1, width) to the latter shape. Sets
+/// Broadcasts a table of shape (2k+1, width) to (Hq, 2k+1, width), the other allowed shape. Sets
 /// `max_distance` to k, or checks k if `max_distance` is already set.
 ConstTensor check_relative(const char* name, const ConstTensor& table, std::int64_t width,
                            AttentionTerms& p) {
@@ -92,7 +92,7 @@ void check_bias(const AttentionTerms& p) {
   if (o.t5_bias) {
     validation::require_shape("t5_bias", o.t5_bias->table, {-1, p.query_heads});
     validation::require_data("t5_bias", o.t5_bias->table);
-    // Called only to check the options: it throws if they are invalid.
+    // This call only checks the options: t5_bucket() throws if they are invalid.
     t5_bucket(0, o.t5_bias->table.size(0), o.t5_bias->max_distance, o.t5_bias->bidirectional);
   }
 }

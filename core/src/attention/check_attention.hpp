@@ -29,8 +29,8 @@ struct AttentionTerms : AttentionSizes {
   AttentionOptions options;
   std::int64_t max_distance = 0;  ///< k of the relative keys and values
 
-  /// Larger than the distance between any two tokens. All offsets beyond ±2^32 have the same
-  /// effect. Sums with an offset up to ±2^32 are exact.
+  /// A number larger than the distance between any two tokens. All offsets beyond ±2^32 have the
+  /// same effect. Sums with an offset up to ±2^32 are exact.
   static constexpr std::int64_t kFar = std::int64_t{1} << 32;
 
   /// The number of distances that relative keys and values distinguish.

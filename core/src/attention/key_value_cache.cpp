@@ -90,7 +90,7 @@ KeyValueCache::Rows KeyValueCache::allocate(std::int64_t dim, std::int64_t capac
   const std::int64_t count = validation::product("cache", {batch_, num_kv_heads_, capacity, dim});
   if (static_cast<std::uint64_t>(count) > static_cast<std::uint64_t>(PTRDIFF_MAX) / sizeof(float)) {
     validation::fail(ErrorCode::kSizeOverflow, "cache", {capacity, " tokens"},
-                     {"no more tokens than the address space can hold"});
+                     {"few enough tokens to fit into the address space"});
   }
   Rows rows{dim, std::vector<std::byte>(static_cast<std::size_t>(count * bytes_of(type_))), {}};
   if (type_ == ElementType::kInt8) rows.scales.resize(static_cast<std::size_t>(count / dim));

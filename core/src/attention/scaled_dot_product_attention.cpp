@@ -21,7 +21,7 @@ using kernels::ScoreStage;
 /// Number of heads per task if there are few keys.
 constexpr index kFewKeyHeads = 8;
 
-/// Number of multiply-adds in the two products, including those for excluded keys.
+/// Number of multiply-adds in both products of attention, including products with excluded keys.
 double multiply_adds(const AttentionProblem& p) noexcept {
   return static_cast<double>(p.batch * p.query_heads) *
          static_cast<double>(p.num_queries * p.num_keys) *

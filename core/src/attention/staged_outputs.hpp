@@ -10,7 +10,7 @@ namespace attn {
 /// it fails later. An empty output stays empty. Throws kInvalidArgument for a null data pointer.
 Tensor staged(const char* name, const Tensor& output, runtime::Execution& run);
 
-/// Likewise replaces the output tensors in the attention options.
+/// Replaces the output tensors in the attention options with scratch memory.
 AttentionOptions staged(const AttentionOptions& options, runtime::Execution& run);
 
 /// Copies the staged values to the outputs.

@@ -75,7 +75,7 @@ class StoredTensor {
 void widen(const StoredTensor& from, const Tensor& to,
            const kernels::KernelTable& kernels) noexcept;
 
-/// scaled_dot_product_attention() for keys and values as they are stored.
+/// Works like scaled_dot_product_attention(), for keys and values as they are stored.
 void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTensor& value,
             const AnyTensor& output, const AttentionOptions& options, Context& context);
 

@@ -172,7 +172,7 @@ void JsonReader::append_escaped(std::string& result) {
   append_utf8(result, code_point);
 }
 
-/// The four digits after the u of an escape.
+/// Reads the four digits after the u of an escape.
 unsigned JsonReader::code_unit() {
   unsigned value = 0;
   for (int i = 0; i < 4; ++i) {

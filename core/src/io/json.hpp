@@ -21,15 +21,15 @@ enum class JsonDialect {
 
 /// Reads JSON (RFC 8259) from beginning to end. The caller decides which value to read next. The
 /// reader builds no tree and does not recurse, so deeply nested or large hostile text does no harm.
-/// Throws Error(kInvalidFormat), `<what>: got "x" at byte 17, needs a digit`; bytes are counted
-/// from 1.
+/// Throws Error(kInvalidFormat) with a message such as `<what>: got "x" at byte 17, needs a digit`,
+/// in which bytes are counted from 1.
 class JsonReader {
  public:
   JsonReader(const char* what, std::string_view text,
              JsonDialect dialect = JsonDialect::kStandard) noexcept;
 
-  /// The first character of the next value: one of { [ " t f n, a digit or −, and in Python's
-  /// dialect N or I. Throws for any other character.
+  /// Returns the first character of the next value: one of { [ " t f n, a digit or −, and in
+  /// Python's dialect N or I. Throws for any other character.
   char peek();
 
   /// Enters an object or an array after peek() has returned its first character.
@@ -42,7 +42,7 @@ class JsonReader {
   /// Reads a member's key and the colon after it.
   std::string key();
   std::string string();
-  /// The text of a number.
+  /// Reads a number and returns its text.
   std::string_view number();
   /// Describes the next value for a message: scalars as they are written, "an object", "an array".
   std::string describe();

@@ -184,7 +184,7 @@ std::int64_t bytes_of(const SafetensorsEntry& entry) {
   std::int64_t bits = dtype->bits;
   for (const std::int64_t size : entry.shape) {
     if (__builtin_mul_overflow(bits, size, &bits)) {
-      fail_tensor(entry.name, {"shape ", entry.shape}, {"no more elements than can be addressed"});
+      fail_tensor(entry.name, {"shape ", entry.shape}, {"few enough elements to be addressed"});
     }
   }
   if (bits % 8 != 0) {

@@ -13,9 +13,9 @@ std::string in_quotes(std::string_view name);
 
 std::uint64_t little_endian(const std::byte* bytes, int count);
 
-/// Consecutive numbers as stored in a file.
+/// Describes how a file stores the numbers of a tensor, and reads them.
 struct StoredNumbers {
-  int bytes;  ///< of each
+  int bytes;  ///< size of one number
   /// Writes `count` numbers as float32. F64 is rounded to the nearest float; all other types are
   /// converted exactly.
   void (*read)(const std::byte* source, std::int64_t count, float* target);

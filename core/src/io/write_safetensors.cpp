@@ -142,7 +142,7 @@ std::string header_for(const std::vector<const NamedTensor*>& tensors,
     write({"],\"data_offsets\":[", data_size, ","});
     if (__builtin_add_overflow(data_size, bytes, &data_size)) {
       fail(ErrorCode::kSizeOverflow, kFile, {"2^63 bytes or more"},
-           {"no more bytes than the address space can hold"});
+           {"few enough bytes to fit into the address space"});
     }
     write({data_size, "]}"});
   }

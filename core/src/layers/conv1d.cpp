@@ -13,7 +13,7 @@ namespace {
 
 using kernels::index;
 
-/// a + b·c; throws kSizeOverflow.
+/// Returns a + b·c. Throws kSizeOverflow.
 std::int64_t sum_of_product(const char* name, std::int64_t a, std::int64_t b, std::int64_t c) {
   std::int64_t result = validation::product(name, {b, c});
   if (__builtin_add_overflow(a, result, &result)) {

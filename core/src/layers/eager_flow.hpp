@@ -25,7 +25,7 @@ class EagerFlow {
                     const Dropout& dropout);
 
  private:
-  /// The stream, or the stream normalised in `result_`.
+  /// Returns the stream, or writes the normalised stream to `result_` and returns that tensor.
   ConstTensor input_of(const Sublayer& sublayer);
   /// Writes the sum of the stream and `result_` to `sum`, which becomes the stream.
   void add_result(const Sublayer& sublayer, const Tensor& sum);

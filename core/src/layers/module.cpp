@@ -83,8 +83,8 @@ struct Module::Node {
       keeper->read(copied, 0, 0);
       use(ConstTensor(copied));
     }
-    /// Like the function above, but `change` may write the values. If the layer stores the values
-    /// in a form of its own, it is then updated from the changed copy.
+    /// Calls change(view), which may write the values. If the layer stores the values itself, in
+    /// another form, that form is then updated from the changed copy.
     template <class F>
     void change_values(F&& change) {
       if (!keeper) return change(view());
@@ -100,8 +100,8 @@ struct Module::Node {
       return result;
     }
 
-    /// Increments the counter of changes and updates the data derived from the values. No other
-    /// code does either.
+    /// Increments the counter of changes and updates the data derived from the values. Only this
+    /// function does so.
     void mark_changed(Context& context) {
       ++changes;
       for (const auto& refresh : refreshes) refresh(context);
@@ -149,7 +149,7 @@ struct Module::Node {
     }
   }
 
-  /// Null for an unknown name.
+  /// Returns null for an unknown name.
   template <class Self>
   static auto find(Self& self, std::string_view name) -> decltype(self.entries.data()) {
     for (auto& entry : self.entries) {
@@ -177,8 +177,8 @@ struct Module::Node {
     return *entry;
   }
 
-  /// The node that provides an intermediate, and the intermediate's name there. The node is null
-  /// for an unknown name.
+  /// Returns the node that provides an intermediate, and the intermediate's name in that node. The
+  /// node is null for an unknown name.
   static std::pair<const Node*, std::string_view> find_intermediate(const Node& self,
                                                                     std::string_view name) {
     if (std::ranges::find(self.intermediates, name) != self.intermediates.end()) {
@@ -193,7 +193,8 @@ struct Module::Node {
     return {nullptr, {}};
   }
 
-  /// Finds a parameter by the address of its values; null if it belongs to another layer.
+  /// Finds a parameter by the address of its values. Returns null if the parameter belongs to
+  /// another layer.
   static const Entry* find(const Node& self, const float* values) noexcept {
     for (const Entry& entry : self.entries) {
       if (entry.values.data() == values) return &entry;

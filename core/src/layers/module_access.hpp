@@ -18,15 +18,15 @@ struct ModuleAccess {
   /// exists.
   static const void* identity(const Module& layer) noexcept { return layer.node_.get(); }
 
-  /// Keeps alive the layer's parameters and the data derived from them.
+  /// Returns a pointer that keeps alive the layer's parameters and the data derived from them.
   static std::shared_ptr<const void> keep(const Module& layer) noexcept;
 
   /// The path of a layer from the outermost layer that contains it, e.g. "layers.0.linear1"; empty
   /// if it was not added to any layer.
   static std::string path(const void* identity);
 
-  /// The layer that an intermediate belongs to, and the intermediate's name there. Throws
-  /// kNotFound.
+  /// Returns the layer that an intermediate belongs to, and the intermediate's name in that layer.
+  /// Throws kNotFound.
   static std::pair<const void*, std::string_view> intermediate(const Module& layer,
                                                                std::string_view name);
 

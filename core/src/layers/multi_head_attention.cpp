@@ -97,7 +97,7 @@ void MultiHeadAttention::Impl::check_positions() {
     alibi_slopes(slopes);
   }
   if (positions.t5_bias) {
-    // Called only because it throws for invalid options.
+    // This call only checks the options: t5_bucket() throws if they are invalid.
     t5_bucket(0, positions.t5_bias->num_buckets, positions.t5_bias->max_distance,
               positions.t5_bias->bidirectional);
   }

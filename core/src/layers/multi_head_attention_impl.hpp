@@ -36,7 +36,7 @@ struct MultiHeadAttention::Impl {
   std::int64_t kv_heads = 0;
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;
-  /// Empty for parameters that the layer does not have.
+  /// A tensor is empty if the layer does not have this parameter.
   Tensor input_biases, output_bias, relative_keys, relative_values, t5_table, sinks;
   std::shared_ptr<PackedMatrix> query, key, value, output;
   /// The weights of the packed projections; the first three may be parts of `input_weights`.
@@ -74,23 +74,24 @@ struct MultiHeadAttention::Impl {
   /// Computes x · Wᵀ + bias, (B, N, ·), in scratch memory.
   Tensor project(const PackedMatrix& weight, std::int64_t bias_offset, const ConstAnyTensor& x,
                  runtime::Execution& run) const;
-  /// Projected queries or keys as heads (B, ·, N, D), shown as `name` and normalised in place.
+  /// Returns projected queries or keys as heads (B, ·, N, D), normalised in place. Copies them to
+  /// the intermediate `name` before they are normalised.
   Tensor normalized_heads(const Tensor& projected, std::int64_t heads, const char* name,
                           const std::optional<RmsNorm>& norm, const char* norm_name,
                           IntermediateWriter& writer, runtime::Execution& run,
                           Context& context) const;
-  /// Projected queries (B, H, Nq, D), normalised and rotated to the given positions, or to the
-  /// positions from the options.
+  /// Returns the projected queries (B, H, Nq, D), normalised and rotated to the given positions, or
+  /// to the positions from the options.
   Tensor project_queries(const ConstAnyTensor& x, std::int64_t num_keys,
                          const AttentionOptions& attention,
                          const TensorView<const double>& positions, IntermediateWriter& writer,
                          runtime::Execution& run, Context& context) const;
-  /// Projected keys (B, Hkv, N, D), normalised and rotated to the given positions, or to the
-  /// positions from `first` on.
+  /// Returns the projected keys (B, Hkv, N, D), normalised and rotated to the given positions, or
+  /// to the positions from `first` on.
   Tensor project_keys(const ConstAnyTensor& x, std::int64_t first,
                       const TensorView<const double>& positions, IntermediateWriter& writer,
                       runtime::Execution& run, Context& context) const;
-  /// Projected values (B, Hkv, N, D).
+  /// Returns the projected values (B, Hkv, N, D).
   Tensor project_values(const ConstAnyTensor& x, runtime::Execution& run) const;
   /// Projects the next keys and values into a cache.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,

@@ -139,7 +139,8 @@ index few_rows_columns(index depth) noexcept { return columns_of(1 << 16, depth)
 
 PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols, WeightFormat format)
     : rows_(rows), cols_(cols), format_(format) {
-  // A float32 panel has one PanelRow per column; with two-byte numbers, two columns share one.
+  // A float32 panel has one PanelRow per column; with two-byte numbers, two columns share a
+  // PanelRow.
   const index panels = rows / kPanelWidth + (rows % kPanelWidth != 0 ? 1 : 0);
   index count = 0;
   switch (format.type) {

@@ -21,9 +21,9 @@ void pack_matrix(const ConstTensor& matrix, float* packed, std::int64_t packed_c
 /// Allocates the scratch memory that multiply_packed needs for rows of length `depth`. May throw.
 float* take_product_scratch(std::int64_t depth, runtime::Execution& run);
 
-/// y = x · Bᵀ + bias, with a packed B (out, in), x (N, in) or (B, N, in), and y (N, out) or (B, N,
-/// out). Strides are arbitrary; bias has shape (out) or is null. The result for a row does not
-/// depend on the other rows, not even in its last bit.
+/// Computes y = x · Bᵀ + bias, with a packed B (out, in), x (N, in) or (B, N, in), and y (N, out)
+/// or (B, N, out). Strides are arbitrary; bias has shape (out) or is null. The result for a row
+/// does not depend on the other rows, not even in its last bit.
 void multiply_packed(const ConstTensor& x, const float* packed, const float* bias, const Tensor& y,
                      runtime::Execution& run, float* scratch) noexcept;
 
@@ -56,12 +56,12 @@ class PackedMatrix {
   float* take_scratch(runtime::Execution& run) const;
   float* take_scratch(const ConstAnyTensor& x, const AnyTensor& y, runtime::Execution& run) const;
 
-  /// y = x · Wᵀ + bias, with x (N, in) or (B, N, in), and y (N, out) or (B, N, out). Strides are
-  /// arbitrary; bias has shape (out) or is null. The result for a row does not depend on the other
-  /// rows, not even in its last bit. 16-bit weights are widened. With bfloat16 weights, x is
-  /// rounded to bfloat16 instead if the format allows this and the instruction set multiplies
-  /// pairs. Computation is in float32. An x of another type is widened, and a y of another type is
-  /// rounded, several rows at a time.
+  /// Computes y = x · Wᵀ + bias, with x (N, in) or (B, N, in), and y (N, out) or (B, N, out).
+  /// Strides are arbitrary; bias has shape (out) or is null. The result for a row does not depend
+  /// on the other rows, not even in its last bit. 16-bit weights are widened. With bfloat16
+  /// weights, x is rounded to bfloat16 instead if the format allows this and the instruction set
+  /// multiplies pairs. Computation is in float32. An x of another type is widened, and a y of
+  /// another type is rounded, several rows at a time.
   void multiply(const ConstAnyTensor& x, const float* bias, const AnyTensor& y,
                 runtime::Execution& run, float* scratch) const noexcept;
 

@@ -32,8 +32,8 @@ class RecurrentLayers : public Module {
                Cell kernels::KernelTable::* cell, bool relu, Context& context,
                Intermediates* intermediates, const Tensor& between = {}) const;
 
-  /// Like forward() for tensors, but records the computation on the tape of `x`. `layer` has these
-  /// parameters, and `name` is its name in error messages.
+  /// Like forward() for tensors, but records the computation on the tape of `x`. `layer` is the
+  /// module that has the parameters, and `name` is its name in error messages.
   Variable forward(const Variable& x, const Variable& h_0, Variable* h_n,
                    Cell kernels::KernelTable::* cell, bool relu, const char* name,
                    const Module& layer) const;

@@ -18,7 +18,7 @@
 ///   feed_forward   the feed-forward network, the last sublayer of a layer
 namespace attn {
 
-/// What a stack passes to its layer number l. Outputs, caches and states are not included.
+/// Returns the call that a stack passes to its layer l, without outputs, caches and states.
 inline TransformerEncoderLayerCall call_of_layer(const TransformerEncoderCall& call,
                                                  const TransformerLayerOptions& options,
                                                  std::size_t l) {

@@ -4,7 +4,7 @@
 namespace attn {
 namespace {
 
-/// The layers of a torch.nn.TransformerEncoder or of a model trained with attn.
+/// Plans the layers of a torch.nn.TransformerEncoder or of a model trained with attn.
 void plan_encoder(ModelPlan& plan, const TransformerEncoderOptions& stack,
                   const std::string& prefix) {
   const std::int64_t e = stack.layer.d_model, f = stack.layer.dim_feedforward;
@@ -44,7 +44,7 @@ void describe_pytorch_encoder(ModelDescription& d) {
   plan_encoder(d.plan, options.stack, prefix);
 }
 
-/// A model trained with attn, such as the language model of the page.
+/// Describes a model trained with attn, such as the language model of the page.
 void describe_attn_encoder(ModelDescription& d) {
   const ModelConfig& config = d.config;
   LanguageModelOptions& options = d.result.options;

@@ -48,12 +48,13 @@ struct ModelDescription {
 };
 
 void describe_gpt2(ModelDescription& d);
-/// BERT, DistilBERT and RoBERTa, including the other model types with RoBERTa's architecture.
+/// Describes BERT, DistilBERT and RoBERTa, including the other model types with RoBERTa's
+/// architecture.
 void describe_bert(ModelDescription& d);
-/// Llama and the families that descend from it. `d.result.family` says which one.
+/// Describes Llama and the families that descend from it. `d.result.family` names the family.
 void describe_llama(ModelDescription& d);
 void describe_pytorch_encoder(ModelDescription& d);
-/// A model trained with attn, such as the language model of the page.
+/// Describes a model trained with attn, such as the language model of the page.
 void describe_attn_encoder(ModelDescription& d);
 
 }  // namespace attn

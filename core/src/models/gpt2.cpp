@@ -36,7 +36,7 @@ void describe_gpt2(ModelDescription& d) {
     if (!d.hints.activation) {
       d.result.warnings.emplace_back(
           "Without config.json, attn treats this model as a nanoGPT model with the exact GELU. If "
-          "it was trained with another activation, pass that one.");
+          "it was trained with another activation, pass that activation.");
     }
   }
   layer.activation = d.activation("activation_function", activation);

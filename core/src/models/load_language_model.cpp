@@ -95,7 +95,7 @@ struct LanguageModelLoader::Impl {
       }
       Source source = {.weight = weight, .parameter = *found};
       // Finds the destinations of the weights, in file order. The caller may have changed the
-      // description, so check that the numbers still fit into the target.
+      // description, so the loop also checks that the numbers fit into the parameters.
       std::vector<std::int64_t> shape = weight.shape;
       if (weight.transposed) {
         if (shape.size() != 2) {

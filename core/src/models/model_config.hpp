@@ -12,9 +12,9 @@ namespace attn {
 
 /// A configuration in JSON, as Python writes it. Fields are found by their path:
 /// "rope_scaling.factor", "layer_types.0". A null counts as a missing field, except that a default
-/// does not replace it. The object remembers which fields were requested. Errors name the file and
-/// the field: `config.json, "num_hidden_layers": got "two", …`. Memory use is linear in the length
-/// of the text.
+/// does not replace a null. The object remembers which fields were requested. Errors name the file
+/// and the field: `config.json, "num_hidden_layers": got "two", …`. Memory use is linear in the
+/// length of the text.
 class ModelConfig {
  public:
   /// Throws kInvalidFormat for text that is not a JSON object, for a field that appears twice, and
@@ -33,8 +33,8 @@ class ModelConfig {
   /// Number of elements of an array or members of an object; 0 if there is none.
   std::int64_t count(std::string_view name) const;
 
-  /// Empty if the field is missing. Throws kInvalidFormat for a field of another type and for a
-  /// number that is out of range; an integer must be in [0, 2^31).
+  /// These functions return std::nullopt if the field is missing. They throw kInvalidFormat for a
+  /// field of another type and for a number that is out of range; an integer must be in [0, 2^31).
   std::optional<std::int64_t> find_integer(std::string_view name) const;
   std::optional<double> find_number(std::string_view name) const;
   std::optional<std::string> find_text(std::string_view name) const;

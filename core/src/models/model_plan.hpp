@@ -64,7 +64,7 @@ class ModelPlan {
  private:
   /// Throws kNotFound if a tensor is missing.
   void require_all() const;
-  /// The 16-bit type that all matrices in the files share; float32 if they do not share one.
+  /// The 16-bit type that all matrices in the files share, or float32 if there is no such type.
   WeightFormat format_of_files() const;
   void keep_weights(WeightFormat format);
   void take(const std::string& parameter, const std::string& name, std::vector<std::int64_t> shape,

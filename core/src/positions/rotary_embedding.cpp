@@ -324,8 +324,8 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
   std::int64_t end = 0;
   for (const std::int64_t section : options.sections) ends_.push_back(end += section);
   if (options.axes == RotaryAxes::kInterleaved && axes > 1) {
-    // Consecutive pairs are assigned to the axes in turn. Once an axis has all its pairs, its turns
-    // go to axis 0.
+    // Pair j goes to axis j mod `axes` as long as that axis has fewer pairs than its section;
+    // otherwise pair j goes to axis 0.
     const auto axis_of = [&](std::int64_t j) {
       const std::int64_t turn = j % axes;
       return j / axes < options.sections[static_cast<std::size_t>(turn)] ? turn : 0;

@@ -101,9 +101,10 @@ void check_sections(const RotaryEmbeddingOptions& options) {
     pairs += section;
     if (options.axes == RotaryAxes::kInterleaved && axis > 0 && section > 0 &&
         axis + (section - 1) * axes >= half) {
-      validation::fail_value("sections", section,
-                             {"at most the number of pairs j for which j mod (number of axes) is "
-                              "this axis"});
+      validation::fail_value(
+          "sections", section,
+          {"at most ", (half - axis + axes - 1) / axes, ", the number of pairs that axis ", axis,
+           " gets if the axes take turns"});
     }
   }
   if (axes > 0 && pairs != half) {

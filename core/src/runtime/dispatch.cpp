@@ -27,7 +27,7 @@ namespace {
 struct Implementation {
   InstructionSet isa;
   const char* name;
-  /// Null when this build has no such kernels.
+  /// Returns null if this build has no such kernels.
   const kernels::KernelTable* (*table)() noexcept;
   bool (*is_supported)() noexcept;
   const kernels::Bf16Table* (*bf16_table)() noexcept = nullptr;
@@ -37,7 +37,7 @@ bool always() noexcept { return true; }
 
 #if defined(__x86_64__)
 #define ATTN_X86_TABLE(function) &kernels::function
-// GCC's and clang's CPU detection also asks the operating system whether it saves the registers.
+// The CPU detection of GCC and Clang also asks whether the operating system saves the registers.
 bool has_sse4_1() noexcept { return __builtin_cpu_supports("sse4.1"); }
 bool has_avx2() noexcept {
   // In Clang 14, __builtin_cpu_supports has no name for F16C.
@@ -169,7 +169,7 @@ const DetectedSets& detected_sets() noexcept {
   return detected;
 }
 
-/// Null when this build lacks the kernels or the machine cannot run them.
+/// Returns null if this build lacks the kernels or the machine cannot run them.
 const Implementation* find_implementation(InstructionSet isa) noexcept {
   for (std::size_t i = 0; i < kImplementations.size(); ++i) {
     if (kImplementations[i].isa == isa && detected_sets().runs[i]) return &kImplementations[i];

@@ -5,15 +5,15 @@
 
 namespace attn::runtime {
 
-/// The kernels of an instruction set, or null when this build lacks them or the machine cannot run
-/// them. The machine is queried once per process.
+/// Returns the kernels of an instruction set, or null if this build lacks them or the machine
+/// cannot run them. The machine is queried once per process.
 const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept;
 
 /// The kernels of the best instruction set, for functions that have no context and whose results
 /// are bit-identical on every instruction set.
 const kernels::KernelTable& best_kernels() noexcept;
 
-/// The kernels of an instruction set for products of bf16 pairs; null if it has none.
+/// Returns the kernels of an instruction set for products of bf16 pairs, or null if there are none.
 const kernels::Bf16Table* find_bf16_kernels(InstructionSet isa) noexcept;
 
 }  // namespace attn::runtime

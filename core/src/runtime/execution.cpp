@@ -35,7 +35,7 @@ void* Execution::take_bytes(std::int64_t count, std::size_t element_bytes, const
   if (__builtin_mul_overflow(count, static_cast<std::int64_t>(element_bytes), &bytes) ||
       bytes < 0 || static_cast<std::uint64_t>(bytes) > SIZE_MAX / 2) {
     validation::fail(ErrorCode::kSizeOverflow, purpose, {count, " elements"},
-                     {"no more elements than the address space can hold"});
+                     {"few enough elements to fit into the address space"});
   }
   return impl_.arena.take(static_cast<std::size_t>(bytes));
 }

@@ -28,10 +28,11 @@ struct Context::Impl {
   const kernels::Bf16Table* bf16_kernels;
   runtime::ThreadPool pool;
   runtime::Arena arena;
-  /// Recursive, because layers call other public functions on the same context.
+  /// The mutex is recursive, because layers call other public functions on the same context.
   runtime::RecursiveMutex mutex;
   int running_calls = 0;  ///< number of nested calls on the thread that holds the mutex
-  /// Must be the last member, so that it is destroyed first: it uses the other members until then.
+  /// The hook must be the last member, so that it is destroyed first, because it uses the other
+  /// members.
   runtime::ForkHook fork_hook{[](void* impl) noexcept { static_cast<Impl*>(impl)->restore(); },
                               this};
 

@@ -4,8 +4,8 @@ namespace attn::runtime {
 
 /// Calls a function in every child process that is forked while the hook exists, before fork()
 /// returns in the child. The child has only one thread, a copy of the thread that called fork().
-/// Whatever the parent's other threads were doing stays unfinished in the child. WebAssembly and
-/// Windows cannot fork, so a hook does nothing there.
+/// The work of the parent's other threads stays unfinished in the child. WebAssembly and Windows
+/// cannot fork, so a hook does nothing there.
 class ForkHook {
  public:
   using Function = void (*)(void* argument) noexcept;

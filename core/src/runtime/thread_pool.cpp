@@ -167,7 +167,7 @@ void ThreadPool::restart_after_fork() noexcept {
 #if !defined(__EMSCRIPTEN__)
   Shared& shared = *shared_;
   if (shared.threads.empty()) return;
-  // There is nothing to join, and joining would wait forever.
+  // The child has none of these threads, so joining them would wait forever.
   for (Thread& thread : shared.threads) new (&thread) Thread();
   shared.threads.clear();
   for (int i = 0; i + 1 < num_threads_; ++i) new (&shared.seats[i]) Shared::Seat();

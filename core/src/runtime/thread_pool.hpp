@@ -42,7 +42,7 @@ class ThreadPool {
   void end_threads() noexcept;
 
   /// Forgets the pool's own threads, which a forked child does not have. The next loop starts new
-  /// ones. Call this on the child's only thread, before anything else uses the pool.
+  /// threads. Call this on the child's only thread, before anything else uses the pool.
   void restart_after_fork() noexcept;
 
  private:

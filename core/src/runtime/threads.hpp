@@ -15,8 +15,8 @@
 #include <thread>
 #endif
 
-/// Threads and locks. They are the standard library's, except in WebAssembly, where this file
-/// builds the parts needed here on pthreads. WebAssembly's variants with and without threads are
+/// Threads and locks. They come from the standard library, except in WebAssembly, where this file
+/// builds the necessary parts on pthreads. WebAssembly's variants with and without threads are
 /// linked from the same objects. Without threads, the standard library has neither threads nor
 /// locks, whereas pthreads exist and do nothing.
 namespace attn::runtime {

@@ -1,4 +1,4 @@
-// Compiled apart from other sources, because windows.h defines macros such as `far`.
+// This file is compiled separately, because windows.h defines macros such as `far`.
 
 #include <windows.h>
 

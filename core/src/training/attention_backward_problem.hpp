@@ -8,7 +8,7 @@ namespace attn::training {
 
 using kernels::index;
 
-/// A checked call.
+/// A checked call of attention's backward pass.
 struct BackwardProblem : AttentionProblem {
   ConstTensor forward_output;        ///< (B, Hq, Nq, Dv)
   ConstTensor output_gradient;       ///< (B, Hq, Nq, Dv)

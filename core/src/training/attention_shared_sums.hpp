@@ -110,7 +110,8 @@ struct SharedSums {
  public:
   index key_row, value_row;
   index buckets = 0;
-  // Each of these is null or has one array for each batch entry, query head and chunk of keys:
+  // Each of these pointers is null or has one array for each batch entry, query head and chunk of
+  // keys:
   float* relative_keys;    ///< (2k+1, head_dim rounded up to whole vectors)
   float* relative_values;  ///< (2k+1, value_dim rounded up to whole vectors)
   float* slopes;

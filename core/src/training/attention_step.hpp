@@ -18,7 +18,8 @@ struct HeadsOperand {
   std::int64_t first_column = 0;
   std::int64_t columns = 0;
 
-  /// The heads in `whole`, the node's value or gradient; all of `whole` if `heads` is 0.
+  /// Views the heads in `whole`, which is the node's value or gradient. Returns all of `whole` if
+  /// `heads` is 0.
   template <class T>
   TensorView<T> view(const TensorView<T>& whole) const {
     if (heads == 0) return whole;

@@ -63,7 +63,7 @@ class Conv1dStep final : public training::Step {
   }
 
  private:
-  /// The outputs [begin, end) for which one position of the kernel meets a token rather than
+  /// The outputs [begin, end) for which one position of the kernel reads a token rather than
   /// padding.
   struct Place {
     index first, stride, begin, end;

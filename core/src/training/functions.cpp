@@ -146,7 +146,7 @@ class ReshapeStep final : public Step {
   Node* x_;
 };
 
-/// The slice of indices [begin, end) of a dimension.
+/// Selects the indices [begin, end) of a dimension.
 class SliceStep final : public Step {
  public:
   SliceStep(Node* x, int dim, index begin, index end)

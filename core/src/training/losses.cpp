@@ -77,7 +77,7 @@ Targets read_targets(const ConstTensor& logits, const IdView& ids,
 }
 
 /// The loss of checked logits. Writes the gradient of the logits, row-major, to `gradient` unless
-/// that is null.
+/// `gradient` is null.
 double run_cross_entropy(const ConstTensor& logits, const Targets& targets,
                          const CrossEntropyOptions& options, float* gradient,
                          runtime::Execution& run) {
@@ -273,8 +273,8 @@ Variable mse_loss(const Variable& prediction, const ConstTensor& target, LossRed
 
 namespace {
 
-/// Returns the loss. Writes the gradient of the prediction, row-major, to `gradient` unless that is
-/// empty.
+/// Returns the loss. Writes the gradient of the prediction, row-major, to `gradient` unless
+/// `gradient` is empty.
 float squared_error(const ConstTensor& prediction, const ConstTensor& target,
                     const Tensor& gradient, LossReduction reduction, runtime::Execution& run) {
   const index size = validation::product("prediction", prediction.shape());

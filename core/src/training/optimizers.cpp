@@ -102,7 +102,7 @@ struct OptimizerData {
     return group.learning_rate.value_or(*groups.back().learning_rate);
   }
   void step(const TapeData& tape);
-  /// Names and shapes of all state, in memory order.
+  /// Returns the names and shapes of the whole state, in memory order.
   std::vector<NamedTensor> named_state(std::string_view prefix, float* values);
   IncompatibleKeys load(const Safetensors& file, std::string_view prefix, bool strict);
 

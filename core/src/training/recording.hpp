@@ -67,7 +67,7 @@ class BackwardPass {
 
   /// Adds to the gradient of a node: `write` fills every element of a row-major tensor of the
   /// node's shape. The first addition writes in place. Does nothing if the gradient is not wanted.
-  /// Throws std::bad_alloc and whatever `write` throws.
+  /// Throws std::bad_alloc and the errors of `write`.
   template <class F>
   void add_to(Node* node, F&& write) {
     if (!needs_gradient(node)) return;
@@ -280,7 +280,7 @@ struct TapeData {
   void keep(std::shared_ptr<const void> owner);
   void* take(std::int64_t count, std::size_t size);
   void require_recording() const;
-  /// Null if it was not requested.
+  /// Returns null if the intermediate was not requested.
   Watch* find_watch(const void* layer, std::string_view name) noexcept;
   /// Throws kInvalidArgument unless backward() has computed gradients.
   void require_gradients() const;

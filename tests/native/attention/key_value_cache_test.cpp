@@ -66,8 +66,8 @@ TEST(KeyValueCacheTest, errors_name_what_does_not_fit) {
             "size_overflow: cache: got sizes (1099511627776, 1099511627776, 1, 1), needs sizes "
             "whose product fits into the address space");
   EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 1, 1, 1, std::int64_t{1} << 62); }),
-            "size_overflow: cache: got 4611686018427387904 tokens, needs no more tokens than the "
-            "address space can hold");
+            "size_overflow: cache: got 4611686018427387904 tokens, needs few enough tokens to "
+            "fit into the address space");
 
   attn::KeyValueCache cache(1, 2, 3, 1);
   const std::vector<float> numbers(100);

@@ -378,14 +378,13 @@ TEST(SafetensorsErrorTest, overlaps_and_gaps) {
 }
 
 TEST(SafetensorsErrorTest, shapes_that_overflow) {
-  EXPECT_EQ(
-      error_for(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],)"
-                R"("data_offsets":[0,0]}})"),
-      "invalid_format: tensor \"a\": got shape (4294967296, 4294967296), needs no more elements "
-      "than can be addressed");
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],)"
+                      R"("data_offsets":[0,0]}})"),
+            "invalid_format: tensor \"a\": got shape (4294967296, 4294967296), needs few enough "
+            "elements to be addressed");
   EXPECT_THAT(error_for(R"({"a":{"dtype":"F32","shape":[4611686018427387904],)"
                         R"("data_offsets":[0,0]}})"),
-              HasSubstr("needs no more elements than can be addressed"));
+              HasSubstr("needs few enough elements to be addressed"));
   EXPECT_EQ(error_for(R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1),
             "invalid_format: tensor \"a\": got 12 bits of F4 in shape (3), needs a whole number of "
             "bytes");

@@ -241,8 +241,8 @@ TEST(RotaryAxesErrorTest, sections_positions_and_shares) {
   EXPECT_EQ(make({4, -1}, RotaryAxes::kSections),
             "invalid_argument: sections: got -1, needs 0 or more");
   EXPECT_EQ(make({1, 3}, RotaryAxes::kInterleaved),
-            "invalid_argument: sections: got 3, needs at most the number of pairs j for which j "
-            "mod (number of axes) is this axis");
+            "invalid_argument: sections: got 3, needs at most 2, the number of pairs that axis 1 "
+            "gets if the axes take turns");
   EXPECT_EQ(make({2, 2}, RotaryAxes::kInterleaved), "nothing");
   EXPECT_EQ(make({0, 4}, RotaryAxes::kSections), "nothing");
   const auto share = [](double partial_rotary_factor) {

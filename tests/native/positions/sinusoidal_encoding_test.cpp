@@ -389,10 +389,10 @@ TEST(SinusoidalEncodingErrorTest, scratch_memory_beyond_the_address_space_is_an_
   float memory = 7;
   EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding({&memory, {1, kWide}}); }),
             std::string("size_overflow: sinusoidal columns: got ") + std::to_string(kWide + 16) +
-                " elements, needs no more elements than the address space can hold");
+                " elements, needs few enough elements to fit into the address space");
   EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding({&memory, {1, INT64_MAX}}); }),
-            "size_overflow: output: got shape (1, 9223372036854775807), needs no more elements "
-            "than can be addressed");
+            "size_overflow: output: got shape (1, 9223372036854775807), needs few enough "
+            "elements to be addressed");
   EXPECT_EQ(memory, 7.0F);
 }
 
