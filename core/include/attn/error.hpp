@@ -42,8 +42,8 @@ class ATTN_API Error : public std::runtime_error {
   Error(ErrorCode code, std::string_view argument, std::string_view got, std::string_view needs);
   Error(const Error&) noexcept = default;
   Error& operator=(const Error&) noexcept = default;
-  // Defined in the library, so that there is only one type_info for this class. Even programs
-  // compiled without RTTI can then catch it.
+  // The destructor is defined in the library, so that there is only one type_info for this class.
+  // Even programs compiled without RTTI can then catch it.
   ~Error() override;
 
   ErrorCode code() const noexcept { return code_; }

@@ -66,7 +66,7 @@ class ATTN_API Safetensors {
   /// as view(), and kFileError.
   static Safetensors load(const std::string& path);
 
-  /// Can be moved but not copied, because the data may take gigabytes.
+  /// Objects can be moved but not copied, because the data may take gigabytes.
   Safetensors(Safetensors&&) noexcept = default;
   Safetensors& operator=(Safetensors&&) noexcept = default;
 

@@ -18,7 +18,7 @@ struct NormArgs;
 }  // namespace kernels
 
 struct RmsNormOptions {
-  /// PyTorch's default. Llama uses 1e-5 or 1e-6; Qwen and Gemma use 1e-6.
+  /// The default is PyTorch's. Llama uses 1e-5 or 1e-6; Qwen and Gemma use 1e-6.
   float eps = std::numeric_limits<float>::epsilon();
   bool elementwise_affine = true;  ///< multiplies the result by a learned weight
   /// Multiplies the result by 1 + weight instead of weight. The weights are initially zero (Gemma).

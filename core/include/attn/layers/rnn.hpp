@@ -49,7 +49,7 @@ class ATTN_API RNN : public Module {
   /// `x` is (B, N, E) and `output` (B, N, H). Both may omit B. They may have any strides and must
   /// not overlap. `output` receives the last layer's h_t. The bits of a sequence's outputs do not
   /// depend on the other sequences. If you split a sequence into parts and start each part with the
-  /// final state of the previous one, the results are bit-identical to those for the whole
+  /// final state of the previous one, the results are bit-identical to the results for the whole
   /// sequence.
   ///
   /// Error: one step adds at most 3e-7 + (E + H + 2) · 6e-8 · (Σ|W x| + Σ|W h| + Σ|b|) to the error

@@ -27,14 +27,14 @@ struct LanguageModelHints {
   /// The activation of a torch.nn.TransformerEncoder, whose file contains only weights (kRelu by
   /// default), or of a nanoGPT model without config.json (kGelu by default).
   std::optional<Activation> activation = {};
-  // For a torch.nn.TransformerEncoder.
+  // These two hints are for a torch.nn.TransformerEncoder.
   bool norm_first = false;
   bool causal = false;
   /// The format of the embedding and of the matrices that are used in products. All other
   /// parameters are float32. By default, these matrices are stored as in the files if all of them
   /// are F16 or all are BF16, and otherwise as float32. Inputs are not rounded by default, so
-  /// results are bit-identical to those with float32 on every instruction set. Training requires
-  /// float32. If you set kBFloat16 here, inputs are rounded; see WeightFormat.
+  /// results are bit-identical to results with float32 weights on every instruction set. Training
+  /// requires float32. If you set kBFloat16 here, inputs are rounded; see WeightFormat.
   std::optional<WeightFormat> weights = {};
 };
 
@@ -47,7 +47,8 @@ struct WeightSource {
   std::int64_t begin = 0;  ///< offset of the range's first byte from the beginning of the file
   std::int64_t end = 0;
   std::string parameter;  ///< destination in the LanguageModel
-  /// First row of the parameter, if its other rows come from other tensors.
+  /// The row of the parameter at which this range begins. It is 0 unless the rows come from several
+  /// tensors.
   std::int64_t first_row = 0;
   bool transposed = false;  ///< true if the file stores the matrix as (in, out), as for GPT-2
 };

@@ -41,7 +41,7 @@ class ScoringFunction {
   static constexpr ScoringFunction average() { return {Kind::kAverage, {}}; }
 
   constexpr Kind kind() const { return kind_; }
-  /// The scale or width.
+  /// The scale or the width of this function.
   constexpr std::optional<float> parameter() const { return parameter_; }
 
  private:

@@ -85,9 +85,9 @@ struct Llama3RotaryScaling {
 };
 
 /// p-RoPE (Barbero et al. 2024, arXiv:2410.06205), rope_type "proportional", as in Gemma. The first
-/// ⌊partial_rotary_factor · d/2⌋ pairs rotate as usual, ω'_j = ω_j / factor, and the slower ones do
-/// not rotate at all, ω'_j = 0. Set rotary_dim to the width of the whole head. A smaller rotary_dim
-/// would change the frequencies and, with kHalfSplit, the pairs of columns.
+/// ⌊partial_rotary_factor · d/2⌋ pairs rotate as usual, ω'_j = ω_j / factor, and the slower pairs
+/// do not rotate at all, ω'_j = 0. Set rotary_dim to the width of the whole head. A smaller
+/// rotary_dim would change the frequencies and, with kHalfSplit, the pairs of columns.
 struct ProportionalRotaryScaling {
   double partial_rotary_factor = 1;  ///< fraction of the pairs that rotate, in [0, 1]
   double factor = 1;

@@ -13,7 +13,7 @@ struct T5Bias {
   ConstTensor table;  ///< (num_buckets, Hq), the layout of T5's torch.nn.Embedding
   /// True in encoders: half of the buckets are for keys after the query.
   bool bidirectional = true;
-  std::int64_t max_distance = 128;  ///< this distance and all larger ones share a bucket
+  std::int64_t max_distance = 128;  ///< this distance and all larger distances share a bucket
 };
 
 /// The bucket for `distance` = key position − query position.

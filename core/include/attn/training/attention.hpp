@@ -21,7 +21,8 @@ struct AttentionVariables {
 /// log-sum-exp (B, Hq, Nq) in further computations, but not the scores or weights (B, Hq, Nq, Nk).
 struct AttentionIntermediates {
   Variable* scores = nullptr;  ///< AttentionOptions::biased_scores
-  /// AttentionOptions::weights. The gradient is with respect to the weights before dropout.
+  /// Replaces AttentionOptions::weights. The gradient is with respect to the weights before
+  /// dropout.
   Variable* weights = nullptr;
   Variable* log_sum_exp = nullptr;  ///< AttentionOptions::log_sum_exp
 };
