@@ -20,7 +20,7 @@ inline constexpr std::int64_t kElementsPerTask = 8192;
 void for_all_row_runs(std::span<const std::int64_t> shape, runtime::Execution& run,
                       FunctionRef<void(std::int64_t first, std::int64_t count)> body) noexcept;
 
-/// Copies `from` to `to`. Both have the same shape, and any strides.
+/// Copies `from` to `to`. Both have the same shape; their strides may differ.
 void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) noexcept;
 
 /// Like copy() for other element types: widening is exact, and narrowing rounds to the nearest

@@ -70,8 +70,7 @@ void require_finite(const char* name, float value) {
   if (!std::isfinite(value)) validation::fail_value(name, value, {"a finite number"});
 }
 
-/// Fills output with the values of make(n, words, values), which turns the n words of some blocks
-/// into n values. for_random_words provides the words.
+/// Fills output with the values that make(n, words, values) computes from n random words at a time.
 template <class F>
 void fill(const Tensor& output, const RandomStream& random, Context& context, F&& make) {
   validation::require_data("output", output);

@@ -129,7 +129,7 @@ inline std::int64_t product(const char* argument, std::initializer_list<std::int
 std::size_t allocation(const char* argument, std::int64_t count, std::size_t bytes);
 std::size_t allocation(Name name, std::int64_t count, std::size_t bytes);
 
-/// Requires a shape; a size of −1 in `needed` accepts any.
+/// Requires a shape; a size of −1 in `needed` accepts any size.
 void require_shape(const char* argument, std::span<const std::int64_t> shape,
                    std::initializer_list<std::int64_t> needed);
 template <class T>

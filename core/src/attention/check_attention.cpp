@@ -65,8 +65,9 @@ TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
   return validation::broadcast(name, view, {p.batch, p.query_heads, p.num_queries, cols});
 }
 
-/// Broadcasts a table of shape (2k+1, width) to (Hq, 2k+1, width), the other allowed shape. Sets
-/// `max_distance` to k, or checks k if `max_distance` is already set.
+/// Broadcasts a table of shape (2k+1, width) to (Hq, 2k+1, width). A table that already has the
+/// larger shape is returned unchanged. Sets `max_distance` to k, or checks k if `max_distance` is
+/// already set.
 ConstTensor check_relative(const char* name, const ConstTensor& table, std::int64_t width,
                            AttentionTerms& p) {
   if (table.is_none()) return table;

@@ -42,7 +42,7 @@ class StoredTensor {
     return {type_, bytes_.pointer(b, h, j), stride(2), scaled ? scales_.pointer(b, h, j) : nullptr,
             scaled ? scales_.stride(2) : 0};
   }
-  /// Empty except for kInt8.
+  /// Returns the scales, which are empty except for kInt8.
   const ConstTensor& scales() const noexcept { return scales_; }
 
   StoredTensor unsqueeze(int i) const {

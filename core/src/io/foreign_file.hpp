@@ -6,7 +6,7 @@ namespace attn {
 
 /// A kind of file that people pass instead of .safetensors or JSON.
 struct ForeignFile {
-  std::string_view kind;    ///< "a Git LFS pointer"
+  std::string_view kind;    ///< e.g. "a Git LFS pointer"
   std::string_view remedy;  ///< the file to pass instead, and how to get it
 };
 

@@ -245,7 +245,7 @@ std::string_view header_of(std::span<const std::byte> bytes, std::int64_t file_s
   const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
                                 static_cast<std::size_t>(size - kLengthBytes));
   if (!header.starts_with('{')) {
-    fail_header({in_quotes(header.substr(0, 1)), " at byte 1"}, {"{"});
+    fail_header({in_quotes(header.substr(0, 1)), " at byte 1"}, {"\"{\""});
   }
   return header;
 }

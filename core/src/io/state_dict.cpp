@@ -19,7 +19,7 @@ std::string with_prefix(std::string_view prefix, const std::string& name) {
   return std::string(prefix) + name;
 }
 
-/// "a, b and 3 more"
+/// Lists names for an error message: "a, b and 3 more".
 std::string list_names(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {

@@ -56,11 +56,11 @@ struct AttentionHead {
   const std::int32_t* key_begin = nullptr;
   const std::int32_t* key_end = nullptr;
   Strided<const std::uint8_t> mask;  ///< (num_queries, mask_cols), or none; zeros exclude keys
-  index mask_cols = 0;               ///< keys from here on are excluded
+  index mask_cols = 0;               ///< keys from this index on are excluded
 
   // Bias.
   Strided<const float> bias;  ///< (num_queries, bias_cols), added to the score; or none
-  index bias_cols = 0;        ///< keys from here on are excluded
+  index bias_cols = 0;        ///< keys from this index on are excluded
   /// distance_bias[j − i] is added to the score of query i and key j, for every i and j; or null.
   const float* distance_bias = nullptr;
   /// An extra score that has no value row; −∞ if there is none.
@@ -82,7 +82,7 @@ struct AttentionHead {
   std::uint64_t random_seed = 0;
   std::uint64_t random_stream = 0;
   index dropout_row = 0;         ///< number of rows of weights that precede this head's rows
-  std::uint32_t drop_below = 0;  ///< a weight is dropped if its word is below this
+  std::uint32_t drop_below = 0;  ///< a weight is dropped if its word is below this number
   float kept_factor = 1;
 };
 

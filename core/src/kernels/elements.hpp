@@ -21,9 +21,9 @@ ATTN_INLINE Floats<Isa> widen_float16(
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
   const U magnitude = (bits & U(0x7FFFU)) << 13;
   const U sign = (bits & U(0x8000U)) << 16;
-  // The exponent bias of float32 is 112 larger than that of float16. With the new exponent,
-  // subnormal numbers have an implicit leading one that they should not have; an exact subtraction
-  // removes it.
+  // The exponent bias of float32 is 112 larger than the exponent bias of float16. With the new
+  // exponent, subnormal numbers have an implicit leading one that they should not have; an exact
+  // subtraction removes it.
   const U normal = magnitude + U(112U << 23);
   const U subnormal = xsimd::bitwise_cast<std::uint32_t>(
       xsimd::bitwise_cast<float>(magnitude + U(113U << 23)) - F(0x1p-14F));

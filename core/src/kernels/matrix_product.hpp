@@ -18,7 +18,8 @@ inline constexpr index kColumnBlock = 512;
 /// four tiles are no faster than one.
 template <class Isa>
 inline constexpr index kCachedRows = std::max(16 / Isa::kRows, 1) * Isa::kRows;
-/// Rows this many floats apart map to the same set of a first-level cache and evict each other.
+/// Rows that are this many floats apart map to the same set of a first-level cache and evict each
+/// other.
 inline constexpr index kCacheAlias = 1024;
 
 /// Number of rows per task when several threads share a product.
@@ -176,9 +177,9 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   }
 }
 
-/// Computes the same products as the function above, on tile hardware. A group of tiles is summed
-/// in place in C if the group is whole and the columns of C are contiguous. A must have all rows of
-/// its tiles, and zeros beyond the depth.
+/// Computes the same products as the other multiply_block(), on tile hardware. A group of tiles is
+/// summed in place in C if the group is whole and the columns of C are contiguous. A must have all
+/// rows of its tiles, and zeros beyond the depth.
 template <class Isa>
   requires kTiles<Isa>
 void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,

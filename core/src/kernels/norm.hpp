@@ -57,7 +57,7 @@ void norm(const NormArgs& p, float* scratch) noexcept {
 
     for (index c = p.cols; c < padded; ++c) scratch[c] = 0.0F;
     const float mean = p.centred ? sum_of<Isa>(padded, row_at) / count : 0.0F;
-    // The padding must deviate from the mean by 0.
+    // The padding equals the mean, so that it adds nothing to the sums of deviations.
     for (index c = p.cols; c < padded; ++c) scratch[c] = mean;
     const F means(mean);
     const auto deviation_at = [&](index j) ATTN_INLINED { return row_at(j) - means; };

@@ -253,8 +253,8 @@ void pool_soft(const PoolingArgs& p, index row, float* sums) noexcept {
 template <class Isa>
 void pool(const PoolingArgs& p, index row_begin, index row_end, float* scratch) noexcept {
   for (index row = row_begin; row < row_end; ++row) {
-    // Give every key the score and weight of an excluded key. The pooling functions change these
-    // numbers only for keys that are not excluded.
+    // First, every key gets the score and weight of an excluded key. The pooling functions change
+    // these numbers only for keys that are not excluded.
     if (p.scores) {
       for (index j = 0; j < p.num_keys; ++j) {
         p.scores(row, j) = p.excluded_score;

@@ -30,8 +30,8 @@ struct StoredProductArgs {
   index depth = 0;
   Strided<const float> a;
   ElementType type = ElementType::kFloat16;
-  /// Packed into panels, as float matrices are. For kBFloat16, panels consist of pairs; see
-  /// bf16_packed_size().
+  /// The matrix, packed into panels like a matrix of floats. For kBFloat16, panels consist of
+  /// pairs; see bf16_packed_size().
   const void* packed_b = nullptr;
   const float* bias = nullptr;  ///< cols values, or null
   Strided<float> c;

@@ -68,10 +68,10 @@ inline constexpr int kStoredRows = Isa::kSteps > 1 ? 4 : 1;
 /// Number of vectors in a tile: enough to hide the latency of an addition.
 template <class Isa, int Rows>
 inline constexpr int kStoredVectors = kWidth<Isa> == kPanelWidth ? 4 : 8 / Rows;
-/// The largest number of rows for which each row widens the weights again. With more rows, widening
-/// panels once is at least as fast. Zen 4 is an exception: with AVX-512, only one 512-bit
-/// multiply-add starts per cycle, and widening panels once is never as fast. With AVX2, two
-/// multiply-adds start per cycle, and widening panels once is as fast from 48 rows on.
+/// The largest number of rows for which each group of kStoredRows rows widens the weights again.
+/// With more rows, widening panels once is at least as fast. Zen 4 is an exception: with AVX-512,
+/// only one 512-bit multiply-add starts per cycle, and widening panels once is never as fast. With
+/// AVX2, two multiply-adds start per cycle, and widening panels once is as fast from 48 rows on.
 template <class Isa>
 inline constexpr index kFewRows = kWidth<Isa> == kPanelWidth ? 64
                                   : kWidth<Isa> == 8         ? 32
@@ -111,7 +111,7 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
     };
     index k = begin;
     if constexpr (Isa::kSteps > 1) {
-      // One load gives both rows of a pair.
+      // A single load reads two adjacent rows of bfloat16 numbers.
       if (k % 2 != 0) step(k++);
       for (; k + 2 <= end; k += 2) {
         const index even = k & ~index{1};

@@ -117,7 +117,7 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
       for (index d = 0; d < whole; d += kLine) __builtin_prefetch(rows[i] + ahead + d);
     });
     index d = 0;
-    // Loading bfloat16 numbers four at a time is faster here.
+    // For bfloat16 numbers, loading one vector at a time is faster in this loop.
     if constexpr (kLoadsPairs<Isa, T> && !std::is_same_v<T, BFloat16>) {
       const float* const by = kPairScale<T> == 1.0F ? query : scaled;
       const auto multiply = [&](index at) ATTN_INLINED {

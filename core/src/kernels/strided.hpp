@@ -21,7 +21,7 @@ struct Strided {
   constexpr explicit operator bool() const noexcept { return data != nullptr; }
   constexpr T* at(index i, index j = 0) const noexcept { return data + i * row + j * col; }
   constexpr T& operator()(index i, index j) const noexcept { return *at(i, j); }
-  /// The rows from row i on.
+  /// Returns the matrix without its first i rows.
   constexpr Strided rows_from(index i) const noexcept { return {at(i), row, col}; }
 };
 

@@ -195,7 +195,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
         {"a divisor of ", validation::Name("num_heads"), " ", options.num_heads});
   }
   // The query and output projections are no larger than the joined projection. The key and value
-  // projections have widths of their own, so their sizes are also checked.
+  // projections have their own widths, so their sizes are also checked.
   const std::int64_t joined =
       validation::product("d_model", {3, options.num_heads, impl.head_dim, options.d_model});
   if (impl.joined()) {

@@ -92,7 +92,7 @@ void normalize(const Module& layer, const kernels::NormArgs& args, const ConstAn
   const Tensor intermediate = writer.allocate("output", output.shape());
   const index vectors = kernels::round_up(width, run.kernels().vector_width);
   const index rows_per_task = std::max<index>(1, kElementsPerTask / width);
-  // Rows of other types are widened task by task.
+  // Rows of types other than float32 are widened task by task.
   const bool widens = x.type() != ElementType::kFloat32 || output.type() != ElementType::kFloat32 ||
                       (y && y->type() != ElementType::kFloat32);
   const index block = widens ? validation::product("x", {rows_per_task, width}) : 0;

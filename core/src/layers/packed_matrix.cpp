@@ -187,7 +187,7 @@ void PackedMatrix::pack(const ConstTensor& weight, Context& context, std::int64_
 
 namespace {
 
-/// Calls body(bits, number) for the numbers of a block of a matrix that begins at (row, col);
+/// Calls body(bits, number) for each number of the block that begins at (row, col) of a matrix.
 /// panel(row) returns the beginning of a row's panel.
 template <class View, class Panel, class F>
 void for_block(const View& block, bool paired, index row, index col, Panel&& panel,

@@ -95,7 +95,7 @@ struct Sublayer {
   const char* norm_name;         ///< "norm1"
   const char* output_norm_name;  ///< "output_norm1"
   const char* sum_name;          ///< "resid_mid"
-  Dropout dropout;               ///< of the result
+  Dropout dropout;               ///< dropout of the sublayer's result
 };
 
 /// The dropout within a feed-forward network, if the options ask for it.

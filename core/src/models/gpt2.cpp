@@ -12,7 +12,8 @@ void describe_gpt2(ModelDescription& d) {
   const std::string head = d.tensors.name_around(outer, "lm_head.weight");
   const bool tied = d.config.flag("tie_word_embeddings", true);
   const std::string embedding = d.embedding(outer + "wte.weight", head, tied);
-  // GPT2Config accepts these names and maps them to its own names.
+  // GPT2Config also accepts the usual names of these fields, such as "hidden_size", and maps them
+  // to its own names.
   const auto choose_field = [&](const char* name, const char* other) {
     return d.config.has(other) ? other : name;
   };

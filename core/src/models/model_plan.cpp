@@ -81,7 +81,7 @@ void ModelPlan::keep_weights(WeightFormat format) {
 
 void ModelPlan::take(const std::string& parameter, const std::string& name,
                      std::vector<std::int64_t> shape, std::int64_t rows, bool transposed) {
-  // Tensors of one parameter are adjacent.
+  // The tensors of a parameter are added one after another.
   const std::int64_t first = parameter == parameter_ ? next_row_ : 0;
   parameter_ = parameter;
   next_row_ = first + rows;

@@ -36,7 +36,7 @@ class ModelPlan {
     take(parameter, name, transposed ? std::vector{cols, rows} : std::vector{rows, cols}, rows,
          transposed);
   }
-  /// Adds the next values of a parameter.
+  /// Adds a tensor as the next values of a parameter.
   void vector(const std::string& parameter, const std::string& name, std::int64_t size) {
     take(parameter, name, {size}, size, false);
   }

@@ -31,7 +31,7 @@ class ModelTensors {
     bool used = false;
   };
 
-  /// Null if there is no such tensor.
+  /// Returns null if there is no such tensor.
   Found* find(std::string_view name);
   bool has(std::string_view name) { return find(name) != nullptr; }
 

@@ -105,7 +105,8 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
   const bool interleaved = options.layout == SinusoidalLayout::kInterleaved;
   const std::int64_t sines = (width + 1) / 2;
   for (std::int64_t c = 0; c < padded; ++c) {
-    // A cosine column is rotated by the same angle per step as the sine column with its frequency.
+    // A cosine column is rotated by the same angle per step as the sine column with the same
+    // frequency.
     const std::int64_t sine = interleaved ? c & ~std::int64_t{1} : c < sines ? c : c - sines;
     const Rotation rotation = c == sine ? rotation_of_turns(step_ * columns_.frequency[c])
                                         : Rotation{step_cos[sine], step_sin[sine]};

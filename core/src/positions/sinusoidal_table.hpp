@@ -59,7 +59,8 @@ class SinusoidalTable {
   std::int64_t rows_;
   double step_;
   bool rotated_;
-  double origin_ = 0;             ///< `start` mod `step`, or `start`
+  double origin_ = 0;             ///< position from which steps are counted: `start` mod `step`, or
+                                  ///< `start`
   std::int64_t first_index_ = 0;  ///< steps from the origin to row 0
   std::int64_t first_skip_ = 0;   ///< rows of the first block that are before row 0
   std::int64_t num_blocks_ = 0;

@@ -4,8 +4,8 @@
 
 namespace attn::runtime {
 
-// Every operation begins with the constructor and ends with the destructor, so they should not be
-// inlined into each operation.
+// Every operation calls this constructor and the destructor. They are not inlined, so that their
+// code is not repeated in each operation.
 
 __attribute__((noinline)) Execution::Execution(Context& context)
     : impl_(ContextAccess::impl(context)), lock_(impl_.mutex), mark_(impl_.arena.mark()) {

@@ -63,8 +63,9 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   const kernels::KernelTable& kernels() const noexcept { return impl_.kernels; }
-  /// The kernels for products of bf16 pairs. If null, bf16 is widened. WebAssembly has neither
-  /// these kernels nor the code that calls them.
+  /// Returns the kernels for products of bf16 pairs. If there are none, returns null, and bf16
+  /// numbers are widened to float32. WebAssembly has neither these kernels nor the code that calls
+  /// them.
   const kernels::Bf16Table* bf16_kernels() const noexcept {
 #ifdef __EMSCRIPTEN__
     return nullptr;

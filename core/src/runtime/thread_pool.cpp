@@ -36,8 +36,8 @@ inline void pause_briefly() noexcept {
 // A loop is stored in `unclaimed`, `count` and `body`. Claiming an index is one subtraction from
 // `unclaimed`. If `unclaimed` was positive before, the loop cannot end before the claimed index is
 // done, so its body and its count may be read. Otherwise, there is nothing to claim, and no part of
-// the loop may be read, because its caller may have returned long ago. However many loops
-// a worker has missed, it therefore either helps with the current loop or touches none.
+// the loop may be read, because its caller may have returned long ago. A worker that has missed any
+// number of loops therefore either helps with the current loop or touches no loop.
 struct ThreadPool::Shared {
   struct alignas(kCacheLine) Seat {
     Sleeper sleeper;
@@ -88,8 +88,8 @@ struct ThreadPool::Shared {
       if (stopping.load(std::memory_order_acquire)) return;
       seen = loops.load(std::memory_order_acquire);
       const std::int64_t finished = work(worker);
-      // This may complete the loop, and its owner may then destroy it. Do not access the loop after
-      // this line.
+      // This addition may complete the loop. The loop's owner may then destroy it, so do not access
+      // the loop after this line.
       if (finished != 0) done.fetch_add(finished, std::memory_order_release);
     }
   }

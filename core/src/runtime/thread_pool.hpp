@@ -10,16 +10,16 @@
 namespace attn::runtime {
 
 /// A fixed set of threads that share loops: either the pool's own threads, or the threads of the
-/// caller's parallel_for. The calling thread works too, so a pool of one has no thread of its own.
+/// caller's parallel_for. The calling thread works too, so a pool of one worker starts no thread.
 class ThreadPool {
  public:
   /// A loop body. It is called once per index, with the number of the worker that runs it: 0 …
   /// num_threads-1.
   using Body = FunctionRef<void(std::int64_t index, int worker)>;
 
-  /// Uses fewer threads if the system refuses to start that many. A loop wakes at most
-  /// `most_helpers` of the pool's own threads, because more threads than processors would only take
-  /// turns with the caller.
+  /// Uses fewer than `num_threads` threads if the system refuses to start so many. A loop wakes at
+  /// most `most_helpers` of the pool's own threads, because more threads than processors would only
+  /// take turns with the caller.
   explicit ThreadPool(int num_threads, ParallelFor parallel_for = {},
                       int most_helpers = available_threads() - 1);
   ~ThreadPool();

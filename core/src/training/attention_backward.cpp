@@ -116,7 +116,7 @@ class Backward {
     return is_shared(dimension) ? std::min<index>(count, 1) : count;
   }
 
-  /// Lays out a thread's part of the scratch memory. Returns the size of this part, also if
+  /// Lays out a thread's part of the scratch memory. Returns the size of this part, even if
   /// `memory` is null.
   index lay_out(float* memory, Worker& worker) const noexcept {
     index size = 0;

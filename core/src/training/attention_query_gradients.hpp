@@ -25,11 +25,11 @@ struct QueryGradientPart {
 /// Sums the gradients of queries. Each chunk of keys that a block of queries may attend to
 /// contributes one part. The parts are added in the order of the chunks, so the sum is
 /// bit-identical for any number of threads. A thread whose part is not next does not wait: it
-/// leaves the part behind, and the thread that adds the previous part adds this part as well.
+/// leaves the part in a list, and the thread that adds the previous part adds this part as well.
 class QueryGradients {
  public:
   /// If threads share heads, each thread gets memory for several parts, so that it can compute
-  /// further parts while earlier ones wait to be added.
+  /// further parts while earlier parts wait to be added.
   QueryGradients(const AttentionPlan& plan, index block_queries, index chunk_keys, index row,
                  bool shares_heads, runtime::Execution& run)
       : problem_(plan.problem()),

@@ -16,7 +16,8 @@ class Gradients {
  public:
   Gradients(BackwardPass& pass, runtime::Execution& scratch) : pass_(pass), scratch_(scratch) {}
 
-  /// Memory for an addition to the gradient of a node, or none if the gradient is not wanted.
+  /// Returns memory for an addition to the gradient of a node, or none if the gradient is not
+  /// wanted.
   Tensor open(Node* node) {
     if (!BackwardPass::needs_gradient(node)) return {};
     Addition& addition = additions_[count_++];
@@ -24,8 +25,8 @@ class Gradients {
     return addition.memory;
   }
 
-  /// Memory for the gradient of an operand's node. If the operand and `other` are columns of the
-  /// same node, returns `others`, the memory for the gradient of `other`.
+  /// Returns memory for the gradient of an operand's node. If the operand and `other` are columns
+  /// of the same node, returns `others`, the memory for the gradient of `other`.
   Tensor open(const HeadsOperand& operand, const HeadsOperand& other, const Tensor& others) {
     const bool beside = operand.heads > 0 && operand.node == other.node;
     const Tensor memory = beside ? others : open(operand.node);

@@ -75,7 +75,7 @@ class Conv1dStep final : public training::Step {
       end = std::max(begin, end);
     }
 
-    /// A view of the tokens of x (B, N, channels) that this position multiplies.
+    /// A view of the tokens of x (B, N, channels) that this position of the kernel multiplies.
     template <class T>
     TensorView<T> select_inputs(const TensorView<T>& x) const {
       const std::array shape{x.size(0), end - begin, x.size(2)};

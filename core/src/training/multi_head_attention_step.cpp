@@ -1,7 +1,7 @@
 // Multi-head attention on a tape. All projections of one variable are adjacent columns of one
 // tensor: (B, N, (H + 2·Hkv)·D) if query, key and value are the same. One product then gives the
 // gradient of that variable, and attention writes all three gradients into one tensor. Normalised
-// queries and keys have tensors of their own, in which the rows of heads follow each other without
+// queries and keys have their own tensors, in which the rows of heads follow each other without
 // gaps.
 
 #include <algorithm>
@@ -30,8 +30,7 @@ struct RotatedHeads {
   HeadsOperand heads = {};
   RowPlaces where = {};
 
-  /// Rotates in place.
-  void rotate(const Tensor& whole, bool inverse, Context& context) const {
+  / void rotate(const Tensor& whole, bool inverse, Context& context) const {
     rotate_heads(*rotary, heads.view(whole), where, inverse, context);
   }
 };
@@ -143,7 +142,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
       p.packed->multiply(x, bias, y.slice(-1, first, first + p.heads.columns), run,
                          p.packed->take_scratch(scratch));
       if (impl.joined() && num_parts > 0) {
-        // The weights are the next rows of the same parameter.
+        // The weights of this projection are the next rows of the same parameter.
         ConstTensor& weight = parts[0].weight;
         weight = ConstTensor(weight.data(), {weight.size(0) + p.heads.columns, weight.size(1)});
         continue;

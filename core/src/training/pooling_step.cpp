@@ -76,7 +76,7 @@ class PoolingStep final : public Step {
     const bool uses_distance = pair_ && *pair_ != PairWeight::kSoftmax;
     Tensor distances;
     if (uses_distance) {
-      // A Gaussian of width 1/2 scores −2·distance².
+      // With width 1/2, the Gaussian kernel gives the score −2·distance².
       distances = matrix();
       float nothing = 0;
       attention_pooling(query, key, Tensor(&nothing, {key.size(0), key.size(1), 0}),
@@ -259,7 +259,7 @@ Variable pool_scaled_dot(const Variable& query, const Variable& key, const Varia
   return scaled_dot_product_attention(query, key, value, attention);
 }
 
-/// x · weightᵀ with a layer's own weight.
+/// Computes x · weightᵀ with a layer's own weight.
 Variable project(const char* argument, const char* width_name, const Module& layer,
                  const PackedMatrix& packed, const ConstTensor& weight, const Variable& x) {
   Recording record("AdditiveAttention", &layer, {&x});

@@ -199,7 +199,7 @@ class Recording {
   Variable input(const Tensor& values, bool needs_gradient) {
     return variable(new_node(values, needs_gradient));
   }
-  /// Makes a variable that is only for display from an intermediate result, with or without a
+  /// Turns an intermediate result into a variable that is only for display, with or without a
   /// gradient.
   Variable make_displayed(const Tensor& values, bool has_gradient = true);
 

@@ -36,7 +36,8 @@ struct FoundTensor {
 
   explicit operator bool() const noexcept { return parameter || step; }
 
-  /// 'parameter "layers.0.weight"', 'the output of Linear "layers.0"'
+  /// Describes the tensor in messages, e.g. as 'parameter "layers.0.weight"' or 'the output of
+  /// Linear "layers.0"'.
   std::string name() const {
     if (parameter) {
       const float* values = parameter->node.value.data();
@@ -250,7 +251,7 @@ void TapeData::require_gradients() const {
 }
 
 void TapeData::keep(std::shared_ptr<const void> owner) {
-  // Steps of one layer are adjacent.
+  // The steps of one layer are adjacent, so comparing with the last owner finds most duplicates.
   if (kept.empty() || kept.back() != owner) kept.push_back(std::move(owner));
 }
 

@@ -133,10 +133,10 @@ TEST(SafetensorsErrorTest, a_header_length_beyond_the_limit_or_the_file) {
 
 TEST(SafetensorsErrorTest, a_header_that_is_no_json) {
   const std::string start = "invalid_format: safetensors header: got ";
-  EXPECT_EQ(error_for(""), start + "\"\" at byte 1, needs {");
-  EXPECT_EQ(error_for(" {}"), start + "\" \" at byte 1, needs {");
-  EXPECT_EQ(error_for("[]"), start + "\"[\" at byte 1, needs {");
-  EXPECT_EQ(error_for("\xEF\xBB\xBF{}"), start + "\"\uFFFD\" at byte 1, needs {");
+  EXPECT_EQ(error_for(""), start + "\"\" at byte 1, needs \"{\"");
+  EXPECT_EQ(error_for(" {}"), start + "\" \" at byte 1, needs \"{\"");
+  EXPECT_EQ(error_for("[]"), start + "\"[\" at byte 1, needs \"{\"");
+  EXPECT_EQ(error_for("\xEF\xBB\xBF{}"), start + "\"\uFFFD\" at byte 1, needs \"{\"");
   EXPECT_EQ(error_for("{"), start + "the end of the text, needs a string");
   EXPECT_EQ(error_for("{} {}"), start + "\"{\" at byte 4, needs the end of the text");
   EXPECT_EQ(error_for("{}}"), start + "\"}\" at byte 3, needs the end of the text");

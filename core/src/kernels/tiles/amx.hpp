@@ -12,8 +12,8 @@
 
 namespace attn::kernels {
 
-/// Keys are rows of pairs, padded with zeros to whole tiles. Each column of the values is a row of
-/// pairs for 32 keys, and the rows for the next 32 keys follow.
+/// Keys are rows of pairs, padded with zeros to whole tiles. Values are stored for 32 keys at a
+/// time: each column of the values becomes a row of 16 pairs.
 template <class Isa>
 struct AmxLayout {
   /// Four tiles: products process groups of two by two tiles.

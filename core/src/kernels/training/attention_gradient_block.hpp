@@ -10,7 +10,7 @@
 
 namespace attn::kernels {
 
-/// A block of queries while it processes a chunk of keys.
+/// The state of a block of queries while it processes a chunk of keys.
 template <class Isa>
 class GradientBlock {
  public:
@@ -95,8 +95,8 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
       break;
     }
     // The division into tiles affects how results are rounded, so it must not depend on whether
-    // numbers are finite or on which stages are requested. Only the skipping of queries may depend
-    // on either.
+    // numbers are finite or on which stages are requested. These two facts may only decide which
+    // queries are skipped.
     if (is_finite_ && !steps_.shows_tiles) first_lane_ = lane + kGradientGroup;
   }
   return keys;

@@ -26,7 +26,7 @@ inline constexpr index kGradientGroup = 16;
 /// Row stride, in floats, of a tile that is transposed to (queries × keys).
 inline constexpr index kGradientRow = kGradientTile + kPanelWidth;
 
-/// Which steps a call needs between a score and its weight, other than scale and exclusion by key
+/// The steps that a call needs between a score and its weight, except scale and exclusion by key
 /// ranges.
 template <class Isa>
 struct GradientSteps {
@@ -110,7 +110,7 @@ struct GradientScratch {
   float* delta = nullptr;        ///< per query
   std::int32_t* key_begin = nullptr;
   std::int32_t* key_end = nullptr;
-  // For Shaw's distances: kBlockQueries × relative_row.
+  // Arrays for Shaw's distances, each kBlockQueries × relative_row.
   index relative_row = 0;
   float* key_products = nullptr;     ///< scale · q·a_c
   float* value_products = nullptr;   ///< dO·b_c

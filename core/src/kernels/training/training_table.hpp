@@ -5,7 +5,7 @@
 #include "kernels/training/pooling_gradient_args.hpp"
 #include "kernels/training/training_args.hpp"
 
-/// The SIMD kernels for training. They have a table of their own for each instruction set, so that
+/// The SIMD kernels for training. They have a separate table for each instruction set, so that
 /// programs that only run inference do not link them. The rules of KernelTable apply.
 namespace attn::kernels {
 
@@ -31,7 +31,7 @@ struct TrainingTable {
                             float* out) noexcept;
   /// out_i = a_i · b_i; out may be a or b.
   void (*multiply)(index count, const float* a, const float* b, float* out) noexcept;
-  /// Scratch: cols rounded up to whole vectors.
+  /// `scratch` has one float per column, rounded up to whole vectors.
   void (*cross_entropy)(const CrossEntropyArgs&, float* scratch) noexcept;
   void (*sgd)(const SgdArgs&) noexcept;
   void (*adam)(const AdamArgs&) noexcept;
