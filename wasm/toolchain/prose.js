@@ -52,7 +52,7 @@ function* messages(file, text) {
       if ('({['.includes(token)) open.push(token);
       else if (')}]'.includes(token)) open.pop();
       else if (token === ',' && !open.length) parts.push('');
-      else if (!open.includes('(') && (quote || /^\w/.test(token))) {
+      else if (!open.includes('(') && (quote || /^-?\w/.test(token))) {
         const part = quote ? token.slice(1, -1).replace(/\$\{[^}]*\}/g, '…') : '…';
         parts.push((parts.pop() + part.replaceAll('\\', '')).replace('……', '…'));
       }
