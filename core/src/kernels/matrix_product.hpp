@@ -93,8 +93,8 @@ void store_at_edge(const float* tile, index tile_cols, index rows, index cols, b
   }
 }
 
-/ ATTN_INLINE void copy_part(index rows, index cols, Strided<const float> from,
-                             Strided<float> to) noexcept {
+ATTN_INLINE void copy_part(index rows, index cols, Strided<const float> from,
+                           Strided<float> to) noexcept {
   for (index r = 0; r < rows; ++r) {
     for (index j = 0; j < cols; ++j) to(r, j) = from(r, j);
   }

@@ -30,7 +30,7 @@ struct RotatedHeads {
   HeadsOperand heads = {};
   RowPlaces where = {};
 
-  / void rotate(const Tensor& whole, bool inverse, Context& context) const {
+  void rotate(const Tensor& whole, bool inverse, Context& context) const {
     rotate_heads(*rotary, heads.view(whole), where, inverse, context);
   }
 };
@@ -74,7 +74,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
                     &terms.relative_keys, &terms.relative_values, &terms.sinks});
   training::require_none("cache", call.cache);
   training::require_none("intermediates", call.intermediates);
-  record.keep(impl_);  // the backward pass uses the layer's rotation
+  record.keep(impl_);  // because the backward pass uses the layer's rotation
   for (const auto further : kFurtherOutputs) {
     if (!(attention.*further).is_none()) {
       validation::fail_value("attention", "an output tensor",
