@@ -107,7 +107,7 @@ enum class ElementType : int {
   kFloat32 = 0,
   kFloat16 = 1,
   kBFloat16 = 2,
-  kInt8 = 3,  ///< with a float32 scale per row; for KeyValueCache only
+  kInt8 = 3,  ///< int8 with a float32 scale per row; for KeyValueCache only
 };
 
 /// "float32", "float16", "bfloat16" or "int8".

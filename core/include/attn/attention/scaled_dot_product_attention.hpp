@@ -54,8 +54,10 @@ class Diagonal {
 /// A sliding window: query i attends to keys j with i + offset − left ≤ j ≤ i + offset + right,
 /// with the offset of AttentionOptions::diagonal. Each side is a number of keys, 0 or more.
 struct Window {
-  std::optional<std::int64_t> left = {};   ///< none: unbounded on the left
-  std::optional<std::int64_t> right = {};  ///< none: unbounded on the right
+  std::optional<std::int64_t> left = {};   ///< number of keys before the query's own; none means no
+                                           ///< limit
+  std::optional<std::int64_t> right = {};  ///< number of keys after the query's own; none means no
+                                           ///< limit
 };
 
 /// Options of scaled_dot_product_attention(), in the order in which they act on a score. Shapes
@@ -118,10 +120,10 @@ struct AttentionOptions {
   // Further outputs, which are computed only if they are set. They must not overlap one another,
   // the output or an input. Outputs of shape (B, Hq, Nq, Nk) require a second pass.
 
-  Tensor scaled_scores = {};  ///< scale · q·k plus the relative-key term
-  Tensor capped_scores = {};  ///< after softcap
-  Tensor biased_scores = {};  ///< after bias and exclusion: −∞ where excluded
-  Tensor weights = {};        ///< after softmax and dropout
+  Tensor scaled_scores = {};  ///< scores: scale · q·k plus the relative-key term
+  Tensor capped_scores = {};  ///< scores after softcap
+  Tensor biased_scores = {};  ///< scores after bias and exclusion; −∞ for excluded keys
+  Tensor weights = {};        ///< attention weights after softmax and dropout
   Tensor log_sum_exp = {};    ///< (B, Hq, Nq): ln Σ_j exp(score_ij) over attended keys and the sink
 };
 

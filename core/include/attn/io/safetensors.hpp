@@ -22,7 +22,7 @@ using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 /// A tensor in a .safetensors file.
 struct SafetensorsEntry {
   std::string name;
-  std::string dtype;  ///< as named in the file, e.g. "F32", "BF16"
+  std::string dtype;  ///< type as named in the file, e.g. "F32" or "BF16"
   std::vector<std::int64_t> shape;
   std::int64_t begin = 0;  ///< offset of the tensor's first byte from the end of the header
   std::int64_t end = 0;
@@ -30,8 +30,8 @@ struct SafetensorsEntry {
 
 /// The header of a .safetensors file: everything needed to read the file in parts.
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> tensors;  ///< in the order of their bytes in the file
-  SafetensorsMetadata metadata;           ///< in file order
+  std::vector<SafetensorsEntry> tensors;  ///< all tensors, in the order of their bytes in the file
+  SafetensorsMetadata metadata;           ///< text about the file, in file order
   std::int64_t data_begin = 0;            ///< file offset to which `begin` and `end` are relative
 };
 
@@ -101,8 +101,9 @@ class ATTN_API Safetensors {
 /// A tensor to write, with its name.
 struct NamedTensor {
   std::string name;
-  ConstAnyTensor values;                   ///< may have any strides and element type
-  std::shared_ptr<const void> owner = {};  ///< keeps the values alive if nothing else does
+  ConstAnyTensor values;                   ///< numbers with any strides and element type
+  std::shared_ptr<const void> owner = {};  ///< pointer that keeps the values alive if nothing else
+                                           ///< does
 };
 
 /// Returns the bytes of a .safetensors file with these tensors. The official implementation writes

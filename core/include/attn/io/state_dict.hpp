@@ -23,8 +23,8 @@ ATTN_API std::vector<NamedTensor> state_dict(const Module& module, std::string_v
 /// The names that the file and the layer do not have in common. They include the prefix, as in the
 /// file.
 struct IncompatibleKeys {
-  std::vector<std::string> missing_keys;     ///< in the layer, not in the file
-  std::vector<std::string> unexpected_keys;  ///< in the file, not in the layer
+  std::vector<std::string> missing_keys;     ///< names in the layer that are missing in the file
+  std::vector<std::string> unexpected_keys;  ///< names in the file that are missing in the layer
 };
 
 /// Sets the parameters of a layer from a file, like torch.nn.Module.load_state_dict. Each parameter

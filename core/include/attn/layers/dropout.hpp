@@ -10,8 +10,8 @@ namespace attn {
 /// Settings of dropout. By default, no values are dropped.
 struct Dropout {
   float probability = 0;     ///< probability of setting a value to 0, in [0, 1]
-  bool training = false;     ///< if false, nothing is dropped or scaled
-  RandomStream random = {};  ///< use a new seed or stream in each step
+  bool training = false;     ///< false means that nothing is dropped or scaled
+  RandomStream random = {};  ///< source of randomness; use a new seed or stream in each step
 };
 
 /// Inverted dropout (Srivastava et al. 2014), like torch.nn.functional.dropout. In training, each

@@ -77,8 +77,8 @@ class ATTN_API Embedding : public Module {
   std::int64_t padding_row() const noexcept;
 
   EmbeddingOptions options_;
-  Tensor weight_;                         ///< none unless it is stored as float32
-  std::shared_ptr<PackedMatrix> packed_;  ///< the table if it is not stored as float32
+  Tensor weight_;                         ///< the table if it is stored as float32, otherwise none
+  std::shared_ptr<PackedMatrix> packed_;  ///< the table if it is stored in another type
 };
 
 }  // namespace attn

@@ -18,7 +18,8 @@ struct NormArgs;
 
 struct LayerNormOptions {
   float eps = 1e-5F;
-  bool elementwise_affine = true;  ///< multiplies by a learned weight (and adds a bias)
+  bool elementwise_affine = true;  ///< true if a learned weight multiplies the result (and a bias
+                                   ///< is added)
   bool bias = true;
 };
 

@@ -63,7 +63,7 @@ class ATTN_API Linear : public Module {
  private:
   std::int64_t in_features_;
   std::int64_t out_features_;
-  ConstTensor weight_;  ///< none unless it is stored as float32
+  ConstTensor weight_;  ///< the weight if it is stored as float32, otherwise none
   Tensor bias_;
   std::shared_ptr<PackedMatrix> packed_;
 };

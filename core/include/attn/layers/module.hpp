@@ -49,7 +49,7 @@ struct Initialization {
 /// A parameter as passed to a visitor.
 template <class T>
 struct VisitedParameter {
-  std::string_view name;  ///< includes the path to the layer; valid during the visit
+  std::string_view name;  ///< name with the path to the layer; valid during the visit
   /// Row-major. Values stored as float32 are passed in place, at an address that is valid for as
   /// long as the layer exists. Values of another type are passed as a copy that is valid during the
   /// visit.

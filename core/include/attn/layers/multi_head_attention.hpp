@@ -33,8 +33,8 @@ struct T5BiasOptions {
 struct AttentionPositions {
   /// Rotates projected queries and keys. A rotary_dim of 0 means the whole head.
   std::optional<RotaryEmbeddingOptions> rotary = {};
-  bool alibi = false;  ///< sets AttentionOptions::alibi_slopes to alibi_slopes()
-  std::optional<T5BiasOptions> t5_bias = {};  ///< uses the layer's own table
+  bool alibi = false;  ///< true adds ALiBi's bias, with the slopes from alibi_slopes()
+  std::optional<T5BiasOptions> t5_bias = {};  ///< T5's bias, with a table that belongs to the layer
   /// If set, the layer has tables of Shaw's relative keys and values. This number is k, the largest
   /// distance that has its own row.
   std::optional<std::int64_t> max_relative_distance = {};
@@ -51,7 +51,8 @@ struct MultiHeadAttentionOptions {
   std::optional<std::int64_t> key_dim = {};
   /// Width of the values passed in; d_model by default.
   std::optional<std::int64_t> value_dim = {};
-  bool bias = false;  ///< biases on all four projections: off in D2L, on by default in PyTorch
+  bool bias = false;  ///< true if all four projections have biases: false in D2L, true by default
+                      ///< in PyTorch
   /// A bias on the last projection; `bias` by default (off in Qwen 2).
   std::optional<bool> output_bias = {};
   /// QK-norm: normalises each head of queries and keys between projection and rotation, with the
@@ -61,7 +62,7 @@ struct MultiHeadAttentionOptions {
   /// Requires qk_norm.
   bool qk_norm_all_heads = false;
   AttentionPositions positions = {};
-  bool sinks = false;  ///< a learned score per head, see AttentionOptions::sinks
+  bool sinks = false;  ///< true adds a learned score per head; see AttentionOptions::sinks
   // Defaults for the AttentionOptions of the same names.
   std::optional<float> scale = {};  ///< Gemma: 1/√query_pre_attn_scalar
   float softcap = 0;

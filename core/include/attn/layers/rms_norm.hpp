@@ -20,7 +20,7 @@ struct NormArgs;
 struct RmsNormOptions {
   /// The default is PyTorch's. Llama uses 1e-5 or 1e-6; Qwen and Gemma use 1e-6.
   float eps = std::numeric_limits<float>::epsilon();
-  bool elementwise_affine = true;  ///< multiplies the result by a learned weight
+  bool elementwise_affine = true;  ///< true if a learned weight multiplies the result
   /// Multiplies the result by 1 + weight instead of weight. The weights are initially zero (Gemma).
   bool zero_centred_weight = false;
 };

@@ -26,7 +26,7 @@ struct RecurrentOptions {
 /// without the dimension B. The last row belongs to the last layer.
 struct RecurrentStates {
   ConstTensor h_0 = {};  ///< states before the first step; zeros by default
-  Tensor h_n = {};       ///< receives the states after the last step; optional, may be h_0
+  Tensor h_n = {};       ///< receives the states after the last step; may be none or h_0
 };
 
 enum class RecurrentActivation : int { kTanh, kRelu };

@@ -58,9 +58,9 @@ struct TransformerLayerOptions {
   /// the residual stream. With norm_first, the inputs of both are normalised too (Gemma 2 and 3).
   /// Without norm_first, only the outputs are normalised (OLMo 2).
   bool norm_outputs = false;
-  bool bias = true;  ///< biases in all linear layers and LayerNorms
+  bool bias = true;  ///< true if all linear layers and LayerNorms have biases
   std::optional<bool> attention_bias =
-      {};  ///< biases in the attention projections; `bias` by default
+      {};  ///< true if the attention projections have biases; `bias` by default
   /// Bias in the last attention projection; attention_bias by default.
   std::optional<bool> attention_output_bias = {};
   /// In training, also applies dropout between the two layers of the feed-forward network.
@@ -86,9 +86,9 @@ using Norm = std::variant<LayerNorm, RmsNorm>;
 
 /// The norms around attention or a feed-forward network.
 struct SublayerNorms {
-  std::optional<Norm> norm;  ///< normalises the input or, with post-norm, the residual sum
+  std::optional<Norm> norm;  ///< norm of the input or, with post-norm, of the residual sum
   std::optional<Norm>
-      output_norm;  ///< normalises the output before it is added to the residual stream
+      output_norm;  ///< norm of the output before it is added to the residual stream
 };
 
 }  // namespace detail

@@ -31,10 +31,10 @@ struct LanguageModelOptions {
   /// V, the size of the vocabulary. If it is 0, there is no embedding and no output layer: the
   /// model maps vectors to vectors, like torch.nn.TransformerEncoder.
   std::int64_t vocab_size = 0;
-  bool scale_embedding = false;  ///< multiplies embeddings by √E, as in Gemma
+  bool scale_embedding = false;  ///< true if embeddings are multiplied by √E, as in Gemma
   /// Number of rows of the learned table of positions; 0 means no table.
   std::int64_t max_positions = 0;
-  std::int64_t first_position = 0;  ///< the row of the first token (RoBERTa: 2)
+  std::int64_t first_position = 0;  ///< row of the table for the first token; 2 in RoBERTa
   /// The id of the padding token. RoBERTa does not count padding tokens; they use the row before
   /// first_position.
   std::optional<std::int64_t> padding_id = {};
@@ -52,8 +52,8 @@ struct LanguageModelOptions {
   /// the output layer.
   std::optional<Activation> transform = {};
   float transform_norm_eps = 1e-12F;
-  float final_softcap = 0;  ///< with c > 0, logits become c·tanh(logits / c), as in Gemma 2
-  bool pooler = false;      ///< BERT's pooler: tanh(x_0 · Wᵀ + b) for the first token x_0
+  float final_softcap = 0;  ///< a value c > 0 turns logits into c·tanh(logits / c), as in Gemma 2
+  bool pooler = false;      ///< true adds BERT's pooler: tanh(x_0 · Wᵀ + b) for the first token x_0
   /// The format of the matrices outside the stack: the embedding and the weights of linear layers.
   /// The layers of the stack have their own formats. Tables of positions and of token types stay
   /// float32.

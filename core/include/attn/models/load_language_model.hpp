@@ -46,7 +46,7 @@ struct WeightSource {
   std::size_t file = 0;    ///< index of the file, from 0
   std::int64_t begin = 0;  ///< offset of the range's first byte from the beginning of the file
   std::int64_t end = 0;
-  std::string parameter;  ///< destination in the LanguageModel
+  std::string parameter;  ///< name of the destination in the LanguageModel
   /// The row of the parameter at which this range begins. It is 0 unless the rows come from several
   /// tensors.
   std::int64_t first_row = 0;
@@ -55,9 +55,9 @@ struct WeightSource {
 
 /// A model as described by its files.
 struct LanguageModelDescription {
-  std::string family;  ///< "gpt2", "llama" and so on, like "model_type" in config.json
+  std::string family;  ///< name such as "gpt2" or "llama", as in "model_type" of config.json
   LanguageModelOptions options = {};
-  std::vector<WeightSource> weights = {};  ///< in the order of the files and their bytes
+  std::vector<WeightSource> weights = {};  ///< ranges in the order of the files and their bytes
   std::int64_t num_parameters = 0;
   /// Bytes of memory for the weights. A 16-bit weight takes 2 bytes. A float32 weight takes 4, or 8
   /// if it is in a matrix used in products, because such a matrix is stored a second time in the

@@ -35,7 +35,7 @@ enum class RotaryPairing : int {
 /// factor, which has the same effect as dividing all positions by factor. MLX's `scale` is 1 /
 /// factor.
 struct LinearRotaryScaling {
-  double factor = 1;  ///< finite and above 0, like the factors of all rules
+  double factor = 1;  ///< finite number above 0, as in all rules
 };
 
 /// Dynamic NTK scaling, rope_type "dynamic". Sequences of length L > max_position_embeddings use a
