@@ -14,7 +14,7 @@ struct HeadRows {
   kernels::StoredRows first;
   kernels::index element_bytes;
   kernels::index batch, head;              ///< strides, in elements
-  kernels::index scale_batch, scale_head;  ///< strides of the scales, for kInt8
+  kernels::index scale_batch, scale_head;  ///< strides of the scales of int8 rows
 
   kernels::StoredRows at(kernels::index b, kernels::index h) const noexcept {
     kernels::StoredRows rows = first;
@@ -38,8 +38,8 @@ class AttentionPlan {
   /// The kind of product that a call with several queries uses.
   enum class Products {
     kFloat32,
-    kBf16Pairs,  ///< for bfloat16 query, key and value with contiguous columns, read as they are
-                 ///< stored
+    kBf16Pairs,  ///< pairs of bfloat16 numbers, for query, key and value with contiguous columns,
+                 ///< read as they are stored
   };
 
   /// Makes all tables. Copies keys if their columns are not contiguous. Copies values if their

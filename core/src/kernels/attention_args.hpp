@@ -23,10 +23,10 @@ inline constexpr index kSplitKeys = 2 * kKeyTile;
 
 /// The stages of a score on its way to a weight, in the order in which attention computes them.
 enum class ScoreStage : int {
-  kScaled,   ///< scale · q·k plus the relative-key term
+  kScaled,   ///< scores: scale · q·k plus the relative-key term
   kCapped,   ///< after softcap
-  kBiased,   ///< after bias and exclusion: −∞ where excluded
-  kWeights,  ///< after softmax and dropout
+  kBiased,   ///< scores after bias and exclusion; −∞ for excluded keys
+  kWeights,  ///< attention weights after softmax and dropout
 };
 
 /// One head of one batch entry.
@@ -56,11 +56,11 @@ struct AttentionHead {
   const std::int32_t* key_begin = nullptr;
   const std::int32_t* key_end = nullptr;
   Strided<const std::uint8_t> mask;  ///< (num_queries, mask_cols), or none; zeros exclude keys
-  index mask_cols = 0;               ///< keys from this index on are excluded
+  index mask_cols = 0;               ///< number of columns of the mask; later keys are excluded
 
   // Bias.
   Strided<const float> bias;  ///< (num_queries, bias_cols), added to the score; or none
-  index bias_cols = 0;        ///< keys from this index on are excluded
+  index bias_cols = 0;        ///< number of columns of the bias; later keys are excluded
   /// distance_bias[j − i] is added to the score of query i and key j, for every i and j; or null.
   const float* distance_bias = nullptr;
   /// An extra score that has no value row; −∞ if there is none.
@@ -82,7 +82,8 @@ struct AttentionHead {
   std::uint64_t random_seed = 0;
   std::uint64_t random_stream = 0;
   index dropout_row = 0;         ///< number of rows of weights that precede this head's rows
-  std::uint32_t drop_below = 0;  ///< a weight is dropped if its word is below this number
+  std::uint32_t drop_below = 0;  ///< limit of random words: a weight is dropped if its word is
+                                 ///< below this number
   float kept_factor = 1;
 };
 

@@ -20,7 +20,7 @@ struct RowSums {
   float* row_max;
   float* row_sum;
   float* values;     ///< unnormalised output, one float per value column
-  float* distances;  ///< relative columns: weights per clipped distance, or null
+  float* distances;  ///< sums of weights for each clipped distance (relative columns), or null
 };
 
 /// The scratch memory of one query.

@@ -16,8 +16,8 @@ namespace attn::kernels {
 /// The column of the Shaw tables for distance j − i, and the range of keys in a block for which it
 /// is neither the first nor the last column.
 struct RelativeSpan {
-  index first;  ///< keys [0, first) of the block all use column 0
-  index last;   ///< keys [last, keys) all use the last column
+  index first;  ///< number of keys at the beginning of the block that all use column 0
+  index last;   ///< first of the keys at the end of the block that all use the last column
   index column_of_first;
 };
 

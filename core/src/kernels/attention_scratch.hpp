@@ -77,16 +77,17 @@ struct BlockScratch {
 
   float* tile;       ///< Isa::kTileKeys × kQueries: scores, then weights, as floats or pairs
   Element* queries;  ///< depth × kQueries
-  float* values;     ///< unnormalised output: kQueries × value columns, transposed with tile
-                     ///< hardware
-  float* max;        ///< per query: an integer near the largest score so far, or −∞
+  float* values;     ///< unnormalised outputs (kQueries × value columns), which are transposed with
+                     ///< tile hardware
+  float* max;        ///< for each query, an integer near the largest score so far, or −∞
   float* sum;        ///< per query
-  float* factor;     ///< per query: the factor that rescales its sums
+  float* factor;     ///< for each query, the factor that rescales its sums
   std::int32_t* key_begin;
   std::int32_t* key_end;
   float* rows;                         ///< kQueries × kScoreRow
   float* relative_products = nullptr;  ///< kQueries × relative columns
-  float* distances = nullptr;  ///< kQueries × relative columns: weights per clipped distance
+  float* distances = nullptr;  ///< kQueries × relative columns: sums of weights for each clipped
+                               ///< distance
   float* row_memory;           ///< memory of a RowScratch
 
  protected:

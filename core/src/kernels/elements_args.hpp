@@ -10,7 +10,7 @@ struct StoredRows {
   ElementType type = ElementType::kFloat32;
   const void* data = nullptr;
   index row = 0;                  ///< stride, in elements
-  const float* scales = nullptr;  ///< for kInt8: factor of each row
+  const float* scales = nullptr;  ///< the scale of each row, for kInt8
   index scale_row = 0;
 };
 
@@ -18,7 +18,7 @@ struct StoredRows {
 struct WidenArgs {
   index rows = 0;
   index cols = 0;
-  index padded_cols = 0;  ///< columns of `to`; at least cols
+  index padded_cols = 0;  ///< number of columns of `to`; at least cols
   StoredRows from;
   index from_col = 1;
   Strided<float> to;

@@ -30,9 +30,9 @@ struct FewKeysScratch {
 
   float* queries;  ///< head_dim × vector, scaled
   float* tile;     ///< kFewKeys × vector: scores in units of ln 2, then their exponentials
-  float* max;      ///< per query: an integer near the largest score
-  float* sum;      ///< per query: sum of the exponentials
-  float* factor;   ///< per query: the reciprocal of `sum`
+  float* max;      ///< for each query, an integer near the largest score
+  float* sum;      ///< for each query, the sum of the exponentials
+  float* factor;   ///< for each query, the reciprocal of `sum`
   float* stage;    ///< kFewKeys × vector: requested scores
   float* row;      ///< kFewKeys, rounded up to whole vectors
 };

@@ -21,7 +21,7 @@ enum class PairScore : int {
 /// zeros. Excluded keys, and keys beyond a kernel's edge, are not used in any computation.
 struct PoolingArgs {
   PairScore score = PairScore::kDot;
-  bool hard = false;  ///< the first key with the highest score gets weight 1
+  bool hard = false;  ///< true if the first key with the highest score gets weight 1
   float factor = 1;
   index num_keys = 0;
   index depth = 0;
@@ -31,7 +31,8 @@ struct PoolingArgs {
   const float* column_weights = nullptr;  ///< (depth), for kAdditive
   Strided<const float> value;             ///< (num_keys, value_dim)
   Strided<float> output;                  ///< (queries, value_dim)
-  const std::int32_t* key_end = nullptr;  ///< query i attends to keys [0, key_end[i]) only
+  const std::int32_t* key_end = nullptr;  ///< end of each query's keys: query i attends only to
+                                          ///< keys [0, key_end[i])
   Strided<const std::uint8_t> mask;       ///< (queries, num_keys), or none; zeros exclude keys
   float excluded_score = 0;
   Strided<float> scores;   ///< (queries, num_keys) or none

@@ -17,7 +17,7 @@ struct ProductArgs {
   index depth = 0;
   Strided<const float> a;
   const float* packed_b = nullptr;
-  const float* bias = nullptr;  ///< cols values, or null
+  const float* bias = nullptr;  ///< bias of each column, or null
   Strided<float> c;
   bool add = false;
 };
@@ -33,7 +33,7 @@ struct StoredProductArgs {
   /// The matrix, packed into panels like a matrix of floats. For kBFloat16, panels consist of
   /// pairs; see bf16_packed_size().
   const void* packed_b = nullptr;
-  const float* bias = nullptr;  ///< cols values, or null
+  const float* bias = nullptr;  ///< bias of each column, or null
   Strided<float> c;
 };
 
@@ -44,9 +44,9 @@ struct Bf16ProductArgs {
   index cols = 0;
   index depth = 0;
   Strided<const float> a;               ///< or none
-  Strided<const std::uint16_t> bf16_a;  ///< used if `a` is none
+  Strided<const std::uint16_t> bf16_a;  ///< A in bf16, used if `a` is none
   const Bf16Pair* packed_b = nullptr;
-  const float* bias = nullptr;  ///< cols values, or null
+  const float* bias = nullptr;  ///< bias of each column, or null
   Strided<float> c;
 };
 

@@ -17,7 +17,7 @@ namespace attn::kernels {
 enum class TileFinish {
   kStore,     ///< C = sums
   kAdd,       ///< C = C + sums
-  kScaleAdd,  ///< C = C·factor + sums, with a factor per row
+  kScaleAdd,  ///< C = C·factor + sums, where each row has a factor
   kScale,     ///< C = sums·factor
 };
 

@@ -30,7 +30,7 @@ struct MapArgs {
 struct DropoutArgs {
   index count = 0;
   const std::uint32_t* words = nullptr;
-  std::uint32_t drop_below = 0;  ///< at most 2^24
+  std::uint32_t drop_below = 0;  ///< limit for the upper 24 bits of a word; at most 2^24
   float factor = 1;
   const float* x = nullptr;
   index x_col = 1;
@@ -66,11 +66,11 @@ struct NormArgs {
   index cols = 0;
   Strided<const float> x;
   Strided<const float> addend;    ///< or none
-  bool centred = true;            ///< if false, the mean is not subtracted
-  const float* weight = nullptr;  ///< cols values, or null
-  float weight_offset = 0;        ///< added to each weight
-  const float* bias = nullptr;    ///< cols values, or null; only allowed with a weight
-  float epsilon = 0;              ///< added to the mean square
+  bool centred = true;            ///< false means that the mean is not subtracted
+  const float* weight = nullptr;  ///< weight of each column, or null
+  float weight_offset = 0;        ///< number added to each weight
+  const float* bias = nullptr;    ///< bias of each column, or null; only allowed with a weight
+  float epsilon = 0;              ///< number added to the mean square
   Strided<float> out;
   RowStatistics* statistics = nullptr;  ///< (rows), or null
 };
@@ -80,7 +80,7 @@ struct NormArgs {
 struct RotationArgs {
   index rows = 0;
   index cols = 0;
-  bool interleaved = true;  ///< partners are columns 2j and 2j + 1
+  bool interleaved = true;  ///< true if the partners are columns 2j and 2j + 1
   const float* keep = nullptr;
   const float* cross = nullptr;
   index table_row = 0;  ///< row stride of keep and cross; 0 if each is one row for all rows of x
@@ -92,8 +92,9 @@ struct RotationArgs {
 /// The arrays are readable for kPanelWidth more columns.
 struct SinusoidColumns {
   index count = 0;
-  const double* frequency = nullptr;  ///< turns per position
-  const double* offset = nullptr;     ///< turns: 0 for a sine, 1/4 for a cosine
+  const double* frequency = nullptr;  ///< frequency of each column, in turns per position
+  const double* offset = nullptr;     ///< offset of each column, in turns: 0 for a sine, 1/4 for a
+                                      ///< cosine
   /// Factor on every value; only `sinusoids` uses it.
   double amplitude = 1;
   /// Cosine and sine of the angle from one row to the next; only `rotated_sinusoids` uses them.
@@ -116,7 +117,7 @@ struct RecurrentCellArgs {
   const float* state = nullptr;  ///< (rows, hidden)
   float* next_state = nullptr;
   index state_row = 0;
-  bool relu = false;  ///< for rnn_cell: ReLU instead of tanh
+  bool relu = false;  ///< true if rnn_cell uses ReLU instead of tanh
 };
 
 }  // namespace attn::kernels

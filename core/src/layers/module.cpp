@@ -64,7 +64,7 @@ struct Module::Node {
   struct Entry {
     std::string name;
     std::vector<std::int64_t> shape;
-    std::vector<float> values;  ///< none if the layer stores them itself
+    std::vector<float> values;  ///< values, or none if the layer stores them itself
     Initialization initialization;
     std::optional<ParameterKeeper> keeper = {};
     std::vector<std::function<void(Context&)>> refreshes = {};
@@ -108,7 +108,7 @@ struct Module::Node {
     }
   };
   struct Child {
-    std::string name;  ///< if empty, the child's names are used unchanged
+    std::string name;  ///< the child's name; an empty name leaves the child's names unchanged
     std::shared_ptr<Node> node;
   };
 

@@ -43,8 +43,9 @@ struct ModuleAccess {
     std::string name;
     std::span<const std::int64_t> shape;
     ElementType type;
-    Tensor values;  ///< none if the layer stores them itself in a type other than float32
-    std::shared_ptr<void> owner;  ///< keeps the parameter alive
+    Tensor values;  ///< values, or none if the layer stores them itself in a type other than
+                    ///< float32
+    std::shared_ptr<void> owner;  ///< pointer that keeps the parameter alive
     void* entry;
   };
   /// All parameters, with the names that Module::parameter_names() returns and in the same order.

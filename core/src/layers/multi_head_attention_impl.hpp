@@ -18,9 +18,10 @@ struct RowPlaces {
   TensorView<const double> positions =
       {};  ///< explicit positions; if none, the following members apply
   Diagonal first = Diagonal::top_left();  ///< position of row 0
-  LengthsView key_lens = {};  ///< number of keys per batch entry; can affect the position of row 0
-  std::int64_t num_keys = 0;  ///< number of keys if there are no `key_lens`; also the
-                              ///< length for dynamic NTK
+  LengthsView key_lens = {};  ///< number of keys in each batch entry, which can affect the position
+                              ///< of row 0
+  std::int64_t num_keys = 0;  ///< number of keys if there are no `key_lens`, and the length for
+                              ///< dynamic NTK
 };
 
 /// Throws kInvalidArgument because positions were passed although nothing is rotated.

@@ -18,7 +18,8 @@ struct DecoderFamily {
   std::string_view name;
   /// The family's defaults in Transformers, for fields that tensor shapes do not show.
   std::string_view defaults = "{}";
-  bool zero_centred = false;  ///< norms multiply by 1 + weight, and embeddings are multiplied by √E
+  bool zero_centred = false;  ///< true if norms multiply by 1 + weight, and embeddings are
+                              ///< multiplied by √E
   bool norm_outputs = false;
   bool norm_inputs = true;
   bool qk_norm = false, qk_norm_all_heads = false;
@@ -26,7 +27,7 @@ struct DecoderFamily {
   bool query_bias = false;
   /// Which layers have windows if there is no "layer_types".
   enum Windows { kNone, kAll, kLate, kEven, kPattern, kWithoutPositions } windows = kNone;
-  bool attention_bias = true, mlp_bias = false;  ///< whether the family's configuration has this
+  bool attention_bias = true, mlp_bias = false;  ///< true if the family's configuration has this
                                                  ///< field
   bool query_scalar = false;                     ///< query_pre_attn_scalar
   bool score_softcap = false, logit_softcap = false;

@@ -141,9 +141,9 @@ struct LanguageModelLoader::Impl {
   struct Source {
     WeightSource weight;
     ModuleAccess::FoundParameter parameter;
-    Tensor target = {};  ///< empty if the layer stores the parameter itself
+    Tensor target = {};  ///< the parameter's memory; empty if the layer stores the parameter itself
     StoredNumbers numbers = {};
-    std::int64_t written = 0;  ///< how many numbers have been written
+    std::int64_t written = 0;  ///< number of numbers written so far
     bool is_complete() const { return written * numbers.bytes == weight.end - weight.begin; }
   };
 

@@ -86,7 +86,8 @@ class ModelConfig {
   std::string file_;
   std::size_t root_ = 0;
   std::unique_ptr<const ModelConfig> defaults_;
-  std::vector<Field> fields_;          ///< in file order; the first field is the whole object
+  std::vector<Field> fields_;          ///< fields in file order; the first field is the whole
+                                       ///< object
   std::vector<std::size_t> by_place_;  ///< indices of fields, sorted by parent and key
 };
 

@@ -13,10 +13,10 @@ namespace attn {
 
 /// How a matrix from a file is used.
 enum class Use {
-  kTable,       ///< rows are looked up
-  kEmbedding,   ///< rows are looked up; stored like an operand of products
+  kTable,       ///< a table whose rows are looked up
+  kEmbedding,   ///< a table whose rows are looked up, stored like an operand of products
   kProduct,     ///< an operand of products
-  kTransposed,  ///< an operand of products; the file contains its transpose
+  kTransposed,  ///< an operand of products whose transpose is in the file
 };
 
 /// Records which tensors make up a model.

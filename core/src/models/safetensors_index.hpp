@@ -14,7 +14,7 @@ struct SafetensorsIndex {
     std::string tensor;
     std::size_t file;
   };
-  std::vector<std::string> files;  ///< each file once, in the order of the index
+  std::vector<std::string> files;  ///< all files, each once, in the order of the index
   std::vector<Place> places;       ///< sorted by name
 
   /// The file that the index names for a tensor, or null.

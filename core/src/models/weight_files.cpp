@@ -20,7 +20,7 @@ constexpr std::string_view kWeightsEnding = ".safetensors";
 /// Kinds of files that contain none of a model's weights, or only some of them. The first kind that
 /// matches gives the best explanation.
 struct OtherFiles {
-  std::string_view ending;  ///< suffix of their file names
+  std::string_view ending;  ///< ending of the file names
   const char* kind;
   const char* remedy;
 };

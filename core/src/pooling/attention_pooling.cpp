@@ -27,7 +27,7 @@ constexpr index kRowsPerTask = 8;
 struct Problem {
   ConstTensor query, key, value;  ///< (B, N, ·)
   Tensor output;
-  ConstMask mask;  ///< broadcast to (B, Nq, Nk), or empty
+  ConstMask mask;  ///< mask, broadcast to (B, Nq, Nk), or empty
   LengthsView valid_lens;
   Tensor scores, weights;  ///< (B, Nq, Nk), or empty
   bool hard = false;

@@ -61,8 +61,8 @@ class SinusoidalTable {
   bool rotated_;
   double origin_ = 0;             ///< position from which steps are counted: `start` mod `step`, or
                                   ///< `start`
-  std::int64_t first_index_ = 0;  ///< steps from the origin to row 0
-  std::int64_t first_skip_ = 0;   ///< rows of the first block that are before row 0
+  std::int64_t first_index_ = 0;  ///< number of steps from the origin to row 0
+  std::int64_t first_skip_ = 0;   ///< number of rows of the first block that are before row 0
   std::int64_t num_blocks_ = 0;
   kernels::SinusoidColumns columns_;
 };

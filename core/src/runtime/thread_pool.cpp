@@ -44,7 +44,7 @@ struct ThreadPool::Shared {
   };
 
   std::vector<Thread> threads;
-  std::unique_ptr<Seat[]> seats;  ///< one for each thread that may be started
+  std::unique_ptr<Seat[]> seats;  ///< one seat for each thread that may be started
   /// The caller's threads, if the caller provides any.
   ParallelFor parallel_for;
   int most_helpers = 0;

@@ -15,7 +15,7 @@ namespace attn::training {
 
 /// The part that a chunk of keys adds to the gradient of a block of queries.
 struct QueryGradientPart {
-  float* rows;  ///< (queries of a block, head_dim rounded up to whole vectors)
+  float* rows;  ///< gradients (queries of a block, head_dim rounded up to whole vectors)
   QueryGradientPart* next;
   std::int32_t turn;
   bool is_zero;

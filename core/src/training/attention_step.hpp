@@ -14,7 +14,7 @@ namespace attn::training {
 /// shape (B, N, width).
 struct HeadsOperand {
   Node* node = nullptr;
-  std::int64_t heads = 0;  ///< 0 for the whole variable
+  std::int64_t heads = 0;  ///< number of heads, or 0 for the whole variable
   std::int64_t first_column = 0;
   std::int64_t columns = 0;
 

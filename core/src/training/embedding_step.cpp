@@ -15,7 +15,7 @@ using training::Recording;
 
 /// Token positions grouped by id, in original order within each id (a counting sort).
 struct Grouped {
-  index* begin;   ///< (ids + 1): where each id's tokens begin in `tokens`
+  index* begin;   ///< (ids + 1): the index in `tokens` at which each id's tokens begin
   index* tokens;  ///< positions
 
   Grouped(const index* ids, index count, index num_ids, runtime::Execution& run)
@@ -69,7 +69,7 @@ class EmbeddingStep final : public training::Step {
 
  private:
   Node* table_;
-  const index* ids_;  ///< negative for padding
+  const index* ids_;  ///< id of each token; negative for padding
   index count_;
   float factor_;
 };

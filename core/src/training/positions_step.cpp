@@ -33,7 +33,7 @@ class AddPositionsStep final : public Step {
 
  private:
   Node* x_;
-  Node* table_;  ///< null if there are no parameters
+  Node* table_;  ///< the learned table; null if there are no parameters
   std::int64_t start_;
 };
 

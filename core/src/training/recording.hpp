@@ -47,9 +47,9 @@ inline const kernels::TrainingTable& training_kernels(const runtime::Execution& 
 /// A tensor on a tape.
 struct Node {
   ConstTensor value;     ///< row-major
-  Tensor gradient = {};  ///< row-major; empty before the first addition
+  Tensor gradient = {};  ///< gradient, row-major; empty before the first addition
   bool needs_gradient = false;
-  bool display_only = false;  ///< later operations add nothing to the gradient
+  bool display_only = false;  ///< true if later operations add nothing to the gradient
 };
 
 class Step;
@@ -139,7 +139,7 @@ class Step {
 
   Step* previous = nullptr;
   Node* output = nullptr;
-  Node* second_output = nullptr;  ///< null if there is none; need not have a gradient
+  Node* second_output = nullptr;  ///< the second output, or null; it need not have a gradient
   // The function or class that computed the output, and the layer if there is one, for error
   // messages.
   const char* name = nullptr;
@@ -245,7 +245,7 @@ struct TapeData {
   struct Parameter {
     Parameter* previous;
     Node node;
-    const void* layer;             ///< for error messages; see ModuleAccess::path
+    const void* layer;             ///< the layer, for error messages; see ModuleAccess::path
     const std::uint64_t* changes;  ///< the layer's change counter
     std::uint64_t changes_seen;
   };
@@ -254,7 +254,7 @@ struct TapeData {
   struct Watch {
     const void* layer;
     std::string name;
-    Node* node;  ///< as computed by the layer's last call
+    Node* node;  ///< the value from the layer's last call
   };
 
   /// A parameter whose gradient clear_keeping_gradients() keeps.
@@ -273,9 +273,12 @@ struct TapeData {
   std::uint64_t era = 1;
   std::uint64_t backward_calls = 0;
   std::vector<Watch> watches;
-  std::vector<std::shared_ptr<const void>> kept;  ///< keeps alive the layers that were used
-  std::deque<KeptGradient> kept_gradients;        ///< a deque, so that elements never move
-  std::size_t num_kept_gradients = 0;             ///< elements after this number are spare memory
+  std::vector<std::shared_ptr<const void>> kept;  ///< pointers that keep alive the layers that were
+                                                  ///< used
+  std::deque<KeptGradient> kept_gradients;        ///< stored in a deque, so that elements never
+                                                  ///< move
+  std::size_t num_kept_gradients = 0;             ///< number of gradients; further elements are
+                                                  ///< spare memory
 
   void keep(std::shared_ptr<const void> owner);
   void* take(std::int64_t count, std::size_t size);

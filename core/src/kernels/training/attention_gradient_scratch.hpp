@@ -45,12 +45,14 @@ struct GradientSteps {
   bool softcap;
   bool relative_keys;
   bool relative_values;
-  bool in_log2;        ///< log2 e is folded into the queries
-  bool scores_by_row;  ///< some steps process the scores of one query at a time
+  bool in_log2;        ///< true if log2 e is folded into the queries
+  bool scores_by_row;  ///< true if some steps process the scores of one query at a time
   bool dropout;
-  bool gradients_by_row;  ///< some steps process the score gradients of one query at a time
-  bool only_ranges;       ///< only key ranges exclude keys, and weights need no further step
-  bool shows_tiles;       ///< the caller wants the gradients of the scores or the weights
+  bool gradients_by_row;  ///< true if some steps process the score gradients of one query at a time
+  bool only_ranges;       ///< true if only key ranges exclude keys, and weights need no further
+                          ///< step
+  bool shows_tiles;       ///< true if the caller wants the gradients of the scores or of the
+                          ///< weights
 };
 
 /// The scratch memory of one block of queries.
@@ -106,7 +108,8 @@ struct GradientScratch {
   float* output_gradients = nullptr;      ///< value_dim × kBlockQueries
   float* query_rows = nullptr;            ///< kBlockQueries × padded_row(head_dim)
   float* output_gradient_rows = nullptr;  ///< kBlockQueries × padded_row(value_dim)
-  float* log_sum_exp = nullptr;  ///< one per query, in units of ln 2; 0 for a query without keys
+  float* log_sum_exp = nullptr;  ///< log-sum-exp of each query, in units of ln 2; 0 for a query
+                                 ///< without keys
   float* delta = nullptr;        ///< per query
   std::int32_t* key_begin = nullptr;
   std::int32_t* key_end = nullptr;
@@ -114,8 +117,8 @@ struct GradientScratch {
   index relative_row = 0;
   float* key_products = nullptr;     ///< scale · q·a_c
   float* value_products = nullptr;   ///< dO·b_c
-  float* key_distances = nullptr;    ///< dS summed per distance
-  float* value_distances = nullptr;  ///< weights summed per distance
+  float* key_distances = nullptr;    ///< sums of dS for each distance
+  float* value_distances = nullptr;  ///< sums of weights for each distance
   float* columns = nullptr;          ///< one of the arrays above, transposed: relative_row ×
                                      ///< kBlockQueries
   float* kept_rows = nullptr;  ///< rows of keys, queries or distances, padded to whole vectors

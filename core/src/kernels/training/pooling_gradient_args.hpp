@@ -25,12 +25,15 @@ struct WeightGradientArgs {
   PairWeight pair = PairWeight::kSoftmax;
   index rows = 0;
   index cols = 0;
-  const float* weights = nullptr;          ///< (rows, cols), like the arrays below
-  const float* weight_gradient = nullptr;  ///< read only if the weight is not 0
-  const float* scores = nullptr;           ///< −2 · distance²; unused for kSoftmax
+  const float* weights = nullptr;          ///< weights (rows, cols); the arrays below have the same
+                                           ///< shape
+  const float* weight_gradient = nullptr;  ///< gradient of a weight; read only if the weight is not
+                                           ///< 0
+  const float* scores = nullptr;           ///< scores −2 · distance²; unused for kSoftmax
   float width = 1;
   float* gradient = nullptr;
-  float* selected = nullptr;    ///< weight_gradient, or 0 where the weight is 0; null if not needed
+  float* selected = nullptr;    ///< weight_gradient, or 0 where the weight is 0; null if it is not
+                                ///< needed
   float* width_sums = nullptr;  ///< (rows): the gradient of ln width, summed over j; or null
 };
 

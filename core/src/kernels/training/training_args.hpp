@@ -23,7 +23,7 @@ struct ColumnSumsArgs {
   index x_row = 0;
   const index* which = nullptr;  ///< (rows), or null: reads row which[i] of x instead of row i
   float factor = 1;
-  bool more = false;  ///< adds to the existing sums
+  bool more = false;  ///< true if the kernel adds to the existing sums
   float* sums = nullptr;
 };
 
@@ -38,7 +38,7 @@ struct CrossEntropyArgs {
   index rows = 0;
   index cols = 0;
   Strided<const float> x;
-  const index* targets = nullptr;  ///< (rows); negative for a row without a target
+  const index* targets = nullptr;  ///< class of each row; negative for a row without a target
   double smoothing = 0;
   double factor = 1;
   float* gradient = nullptr;  ///< (rows, cols), contiguous rows; or null
@@ -50,11 +50,11 @@ struct SgdArgs {
   index count = 0;
   float* values = nullptr;
   const float* gradient = nullptr;
-  float* momentum_buffer = nullptr;  ///< null if there is no momentum
+  float* momentum_buffer = nullptr;  ///< momentum of each parameter; null without momentum
   float learning_rate = 0;
   float weight_decay = 0;
-  float kept = 0;   ///< the buffer is multiplied by this factor
-  float added = 1;  ///< this factor times the gradient is added to the buffer
+  float kept = 0;   ///< factor by which the buffer is multiplied
+  float added = 1;  ///< factor of the gradient that is added to the buffer
   float momentum = 0;
   bool nesterov = false;
 };
@@ -71,8 +71,8 @@ struct AdamArgs {
   float step_size = 0;     ///< learning rate / (1 − β₁^t)
   float root_factor = 0;   ///< 1 / √(1 − β₂^t)
   float epsilon = 0;
-  float gradient_decay = 0;  ///< this factor times the value is added to the gradient
-  float value_decay = 0;     ///< this factor times the value is subtracted from the value
+  float gradient_decay = 0;  ///< factor of the value that is added to the gradient
+  float value_decay = 0;     ///< factor of the value that is subtracted from the value
 };
 
 /// The backward pass of f(x), or of f(x) ∘ factor.
@@ -92,10 +92,10 @@ struct NormGradientArgs {
   bool centred = true;
   const float* x = nullptr;
   const RowStatistics* statistics = nullptr;  ///< (rows)
-  const float* weight = nullptr;  ///< (cols rounded up to whole vectors), padded with zeros
+  const float* weight = nullptr;  ///< weights (cols rounded up to whole vectors), padded with zeros
   const float* output_gradient = nullptr;
   float* gradient = nullptr;  ///< gradient of x, or null
-  // Sums over these rows, (cols rounded up to whole vectors), or null.
+  // Sums over these rows, each with cols rounded up to whole vectors; or null.
   float* weight_gradient = nullptr;
   float* bias_gradient = nullptr;
 };
