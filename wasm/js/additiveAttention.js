@@ -17,7 +17,7 @@ import { checkEqual } from './shape.js';
  * @typedef {object} AdditiveAttentionSizes
  * @property {number} queryDim  width of queries
  * @property {number} keyDim  width of keys
- * @property {number} numHiddens  width that both are projected to
+ * @property {number} numHiddens  width to which queries and keys are projected
  */
 
 /** @typedef {AdditiveAttentionSizes & InitOptions} AdditiveAttentionOptions */

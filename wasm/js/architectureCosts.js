@@ -12,9 +12,9 @@ import { checkOptions, flag, natural, size } from './checks.js';
  * @property {number} multiplyAdds  number of multiply-adds for one sequence, without biases,
  *   activations and the softmax
  * @property {number} sequentialOperations  number of steps that must run one after another
- * @property {number | null} maxPathLength  number of connections that a signal passes until the two
- *   most distant tokens meet in one output. The stack has as many such layers as that takes; `null` if
- *   they never meet
+ * @property {number | null} maxPathLength  number of connections on a signal's path until the two
+ *   most distant tokens meet in one output, in a stack of as many such layers as necessary; `null`
+ *   if the tokens never meet
  */
 
 /**
@@ -42,7 +42,7 @@ import { checkOptions, flag, natural, size } from './checks.js';
 /**
  * @typedef {object} WindowSizes
  * @property {number} left  number of keys to the left that a query attends to
- * @property {number} right  keys to the right
+ * @property {number} right  number of keys to the right that a query attends to
  */
 
 /** @typedef {SelfAttentionSizes & WindowSizes} WindowAttentionSizes */

@@ -11,8 +11,8 @@ export const kT5Bias = { table: true, maxDistance: true, bidirectional: true };
 export const kWindow = { left: true, right: true };
 
 /**
- * Position of query `i` among the keys if the sequences differ in length: key `i + offset`. `'topLeft'`
- * is offset 0, `'bottomRight'` aligns the last query with the last key, and a number is the offset
+ * Alignment of query `i` with key `i + offset`, for sequences of different lengths. `'topLeft'` is
+ * offset 0, `'bottomRight'` aligns the last query with the last key, and a number is the offset
  * itself. With a key/value cache, the offset is the past length.
  * @typedef {'topLeft' | 'bottomRight' | number} Diagonal
  */
@@ -76,8 +76,8 @@ export const kWindow = { left: true, right: true };
  */
 
 /**
- * Options of attention in a Transformer layer. Set dropout on the layer's call; that dropout also
- * acts on the weights.
+ * Options of attention in a Transformer layer. Set dropout on the call of the layer, where it also
+ * acts on the attention weights.
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]

@@ -33,8 +33,8 @@ const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average']
  *   to all other keys; `false` by default
  * @property {Mask} [mask]  `true` attends; broadcasts to (B, Nq, Nk) from the right
  * @property {Integers} [validLens]  attend only to the first validLens keys: (B,) or (B, Nq)
- * @property {Scores} [needScores]  return a(q, k). For excluded keys it is −∞ if the weights are a
- *   softmax, otherwise 0
+ * @property {Scores} [needScores]  return the scores a(q, k); the score of an excluded key is −∞ if
+ *   the weights are a softmax, and 0 otherwise
  * @property {Weights} [needWeights]
  */
 
@@ -180,7 +180,7 @@ export function checkChoiceOfKeys(call, { hard, mask, validLens }, batch, numQue
 }
 
 /**
- * Returns the options as a C++ object. Call it inside run().
+ * Returns the options as a C++ object. Call this function inside run().
  * @param {NativeCall} call
  * @param {ReturnType<typeof checkChoiceOfKeys>
  *   & { stages?: ReturnType<typeof checkPooling>['stages'] }} checked

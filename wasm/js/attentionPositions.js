@@ -32,10 +32,10 @@ import { kBuckets } from './t5Bias.js';
 /**
  * Positions of the tokens in a call, for a layer with rotary positions.
  * @typedef {object} PositionsOption
- * @property {ArrayLike<number> | NumbersLike} [positions]  by default derived from the token order, the
- *   diagonal and a cache. (N,) or (B, N). For several axes, see the layer's `sections`: (A, B, N), or
- *   (A, 1, N) if the batch shares them, like Qwen2-VL's position_ids. Causal order, windows and all other
- *   positions still follow the order of the tokens
+ * @property {ArrayLike<number> | NumbersLike} [positions]  by default derived from the token order,
+ *   the diagonal and a cache. (N,) or (B, N). With several axes (see the layer's `sections`), (A,
+ *   B, N), or (A, 1, N) if the batch shares the positions, like Qwen2-VL's position_ids. Causal
+ *   order, windows and all other positions still follow the order of the tokens
  */
 
 /**
@@ -70,7 +70,7 @@ export const optionalWindow = (name, value) =>
 
 /**
  * Returns the options of an attention layer in the form that C++ expects, where NaN means that an
- * option has no value. Call it inside run().
+ * option has no value. Call this function inside run().
  * @param {NativeCall} call
  * @param {any} sizes  checked sizes
  */

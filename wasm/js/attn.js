@@ -261,7 +261,7 @@ export class Attn {
   }
 
   /**
-   * The object that is printed in place of the module.
+   * Returns the object that is printed in place of the module.
    * @returns {{ type: string }}
    */
   toJSON() {
@@ -601,8 +601,8 @@ export class Attn {
   }
 
   /**
-   * The head slopes of ALiBi (Press et al. 2022), for `alibiSlopes` of attention: 2^(−8·(h+1)/H) if H
-   * is a power of two, otherwise as in the authors' code.
+   * Returns ALiBi's slope for each head (Press et al. 2022), for the option `alibiSlopes` of
+   * attention: 2^(−8·(h+1)/H) if H is a power of two, otherwise as in the authors' code.
    *
    * @param {number} numHeads  H
    * @returns {ResultTensor<As>} (H,)
@@ -654,7 +654,8 @@ export class Attn {
    *
    *   S[i, j] = scale · q_i · e_r,   r = L − 1 + j − i
    *
-   * and 0 for j > i, unless bidirectional. `relativeKeys` in attention gives the same numbers.
+   * S[i, j] is 0 for j > i, unless `bidirectional` is true. The option `relativeKeys` of attention
+   * adds the same numbers to the scores.
    *
    * @param {TensorLike} query  (B, H, N, D), (B, N, D) or (N, D), N ≤ L
    * @param {TensorLike} embeddings  (L, D) or (H, L, D); with `bidirectional`, 2L − 1 rows instead

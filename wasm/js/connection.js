@@ -53,7 +53,8 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  */
 
 /**
- * Answer of the worker. A request gets any number of answers with progress, and one with a value or an error.
+ * Answer of the worker. Each request gets any number of answers with progress, then one answer with
+ * a value or an error.
  * @typedef {object} Answer
  * @property {number} id  of the request
  * @property {any} [value]
@@ -114,7 +115,7 @@ export class Connection {
   /** @type {FinalizationRegistry<number>} */
   #released = new FinalizationRegistry((target) => this.#release(target));
 
-  /** @type {MessagePort | undefined} the worker's port, kept until the worker serves */
+  /** @type {MessagePort | undefined} the worker's port, kept until the worker calls `serve()` */
   #theirPort;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -261,7 +262,8 @@ export class Connection {
   #receive(answer) {
     const { id, error } = answer;
     const isProgress = 'progress' in answer;
-    // Unpack even without a listener, because this may be the first message with an object of some class.
+    // Unpack even if the call was aborted, because this may be the only message that describes a
+    // class.
     const result = this.#unpack(isProgress ? answer.progress : answer.value);
     const pending = this.#sent.get(id);
     if (!pending) return;
@@ -375,8 +377,8 @@ function prototypeOf({ type, functions, values, groups }) {
     Object.defineProperty(prototype, name, {
       // For modules, `moduleMembers` replaces some of these properties.
       configurable: true,
-      // Returns a function that stores its object. When a class is called with `new`, `this` is not
-      // that object.
+      // Returns a function that remembers the object: if the function is called with `new`, its
+      // `this` is a different object.
       get() {
         return caller(this, name);
       },
@@ -438,7 +440,7 @@ const commonMembers = {
 };
 printsBriefly(commonMembers);
 
-/** Further members of the object that represents the module. */
+/** Additional members of the object that represents the module. */
 const moduleMembers = Object.getOwnPropertyDescriptors({
   /** @param {string} name @param {unknown[]} args */
   run(name, ...args) {

@@ -91,7 +91,7 @@ export function matmul(runtime, a, b) {
 /** @typedef {readonly ArrayLike<number>[]} Rows */
 
 /**
- * Nested arrays. The type is not recursive, because the compiler would not terminate in `Remote`.
+ * Nested arrays. With a recursive type, the compiler would not terminate in `Remote`.
  * @typedef {Rows | readonly Rows[] | readonly (readonly Rows[])[]} NestedNumbers
  */
 

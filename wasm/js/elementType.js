@@ -5,8 +5,8 @@ import { isA, typedArrayName } from './realm.js';
 
 /**
  * Type of the numbers in a tensor. Each number has four bytes or two bytes. Two-byte numbers are
- * stored in a `Float16Array`, if the engine has it, or as bits in a `Uint16Array` with the name of
- * their type.
+ * stored in a `Float16Array`, if the engine has that class, or as bits in a `Uint16Array` with the
+ * name of their type.
  * @typedef {'float32' | 'float16' | 'bfloat16'} ElementType
  */
 
@@ -23,7 +23,7 @@ import { isA, typedArrayName } from './realm.js';
  * Two-byte numbers, stored as bits.
  * @typedef {object} HalfTensor
  * @property {Uint16Array} data  row-major; `new Float16Array(data.buffer)` shows float16 data as
- *   numbers, if the engine has it
+ *   numbers, if the engine has Float16Array
  * @property {number[]} shape
  * @property {'float16' | 'bfloat16'} type
  */
@@ -53,7 +53,7 @@ export const kElementTypes = /** @type {const} */ (['float32', 'float16', 'bfloa
 const isFloat16Array = (data) => typedArrayName(data) === 'Float16Array';
 
 /**
- * Returns the element type of a tensor, checked against its array.
+ * Returns the element type of a tensor. Throws if the tensor's array cannot store that type.
  * @param {string} name
  * @param {unknown} data
  * @param {ElementType} [type]  the given type, if any

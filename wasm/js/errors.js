@@ -1,5 +1,5 @@
 /**
- * Why a call failed. Codes are stable, and the C++ library uses the same ones.
+ * Why a call failed. Codes are stable, and the C++ library uses the same codes.
  *
  * - `invalid_argument`: a value of the wrong type or outside its domain
  * - `shape_mismatch`: ranks or sizes of tensors that do not match
@@ -112,7 +112,8 @@ export function invalid(name, got, needs) {
 }
 
 /**
- * Frameworks such as Vue wrap objects in a Proxy, which lacks the objects' private fields.
+ * Creates the error for a Proxy of an object. Frameworks such as Vue wrap objects in a Proxy, which
+ * lacks the objects' private fields.
  * @param {string} type
  * @param {string} [name]
  */

@@ -37,7 +37,7 @@ import { checkShapeIs } from './shape.js';
 /** @typedef {Native.TransformerDecoderLayerState | Native.TransformerDecoderState} NativeDecodingState */
 
 /**
- * The state of past tokens.
+ * Base class of the states that decoding keeps for past tokens.
  * @template {Native.KeyValueCache | Native.LayerCaches | NativeDecodingState} N
  * @extends {NativeObject<N>}
  */
@@ -256,8 +256,8 @@ export class DecodingState extends State {
 }
 
 /**
- * Returns the number of past tokens. Reading this number is itself a call to C++, so read it before
- * another call to C++ begins.
+ * Returns the number of past tokens. Reading the number calls C++, so read it before another call
+ * to C++ begins.
  * @param {LayerCaches} [caches]
  */
 export function lengthOfCaches(caches) {

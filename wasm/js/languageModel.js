@@ -50,7 +50,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {number} [windowLeft]  number of previous tokens that a token attends to, if limited
  * @property {boolean} rmsNorm  true for RMSNorm, false for LayerNorm
  * @property {boolean} zeroCentredNorm  true if norms multiply by 1 + weight, as in Gemma
- * @property {number} normEps  as float32
+ * @property {number} normEps  rounded to float32
  * @property {number} [rotaryDim]  number of rotated columns of a head, if positions are rotary
  * @property {number} [rotaryBase]  base of the rotary frequencies, before scaling
  * @property {RotaryScaling['type']} [rotaryScaling]  the rule that scales the frequencies, if any
@@ -62,10 +62,10 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {string} family  `'gpt2'`, `'llama'` and so on, as `model_type` in config.json;
  *   `'torch.nn.TransformerEncoder'` or `'attn'`
  * @property {number} numParameters
- * @property {WeightType} weightType  storage type of the embedding and of the matrices that
- *   products read
- * @property {number} memory  bytes for the weights. A float32 weight takes 4, plus 4 more in a matrix that
- *   products read; a 16-bit weight takes 2. Caches and the data of a call need additional memory.
+ * @property {WeightType} weightType  storage type of the embedding and of the weight matrices
+ * @property {number} memory  bytes for the weights. A 16-bit weight takes 2 bytes. A float32 weight
+ *   takes 4 bytes, or 8 in a matrix that also has a copy in the order in which matrix products read
+ *   it. Caches and calls need additional memory.
  * @property {number} vocabSize  V; 0 if the model takes vectors
  * @property {number} maxPositions  rows of the learned table of positions; 0 if there is none
  * @property {boolean} sinusoidal  true if a sinusoidal encoding is added
@@ -76,10 +76,11 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {boolean} hasPooler
  * @property {number} finalSoftcap  0 if there is none
  * @property {readonly LanguageModelLayer[]} layers
- * @property {readonly string[]} unusedTensors  names of tensors that the model does not use
+ * @property {readonly string[]} unusedTensors  names of tensors in the files that the model does
+ *   not use
  * @property {readonly string[]} unusedFields  fields of config.json that have no effect
- * @property {readonly string[]} warnings  sentences about problems in the files, for example a flag that
- *   they contradict
+ * @property {readonly string[]} warnings  sentences about problems in the files, for example a flag
+ *   in config.json that contradicts the tensors
  */
 
 /**
@@ -92,7 +93,8 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {LayerCaches} [caches]  from `makeCaches()`; the tokens then continue a sequence
  * @property {Integers} [tokenTypes]  for BERT, with the shape of the ids; all 0 by default
  * @property {Logits} [needLogits]  `true` by default
- * @property {number} [numLogits]  number of last tokens that get logits; all by default
+ * @property {number} [numLogits]  number of tokens, counted from the end, that get logits; all by
+ *   default
  * @property {Hidden} [needHidden]  return the output of the last layer, after the last norm
  * @property {Pooled} [needPooled]  return the output of BERT's pooler
  */
@@ -125,12 +127,16 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @typedef {SamplingChoice & RandomOptions} SamplingOptions */
 
-/** @typedef {SamplingOptions & { step?: number }} ChooseTokenOptions  `step` is the index in the random stream; 0 by default */
+/**
+ * @typedef {SamplingOptions & { step?: number }} ChooseTokenOptions  `step` is the index of the
+ * random number in its stream; 0 by default
+ */
 
 /**
  * @typedef {object} GenerationLimits
  * @property {number} [maxNewTokens]  20 by default
- * @property {readonly number[]} [stopIds]  generation ends after one of these, which the result includes
+ * @property {readonly number[]} [stopIds]  token ids that end generation; the result includes the
+ *   id that ended it
  */
 
 /** @typedef {SamplingOptions & GenerationLimits} GenerationOptions */
@@ -267,7 +273,7 @@ export class LanguageModel extends Layer {
     wanted('needLogits', needLogits);
     const needHidden = wanted('needHidden', options.needHidden);
     const needPooled = wanted('needPooled', options.needPooled);
-    // Read the length before this call begins, because reading it is itself a call to C++.
+    // Read the length before this call begins, because reading it calls C++.
     const past = lengthOfCaches(caches);
     const { layers, vocabSize, numTokenTypes } = this.#description;
     const { dModel } = layers[0];
@@ -398,7 +404,10 @@ const samplingOf = ({ temperature, topK, seed, stream }) => ({
   random: { seed, stream },
 });
 
-/** See `ModelsAttn.chooseToken`. @param {Runtime} runtime @param {TensorLike} logits @param {ChooseTokenOptions} options */
+/**
+ * Implements `ModelsAttn.chooseToken`. @param {Runtime} runtime @param {TensorLike} logits @param
+ * {ChooseTokenOptions} options
+ */
 export function chooseToken(runtime, logits, options) {
   const { step, ...sampling } = checkOptions(options, kChoosing);
   return runtime.invoke((call) => {

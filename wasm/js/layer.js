@@ -33,10 +33,10 @@ import { loadState, makeStateDict } from './stateDict.js';
  */
 
 /**
- * `intermediates` names the intermediate results that the call returns; `intermediateNames()` lists them
- * all. Results that you do not request cost nothing.
+ * Option that requests intermediate results by name. `intermediateNames()` lists all names. Results
+ * that you do not request cost nothing.
  *
- * The type has two forms, so that `N` includes `undefined` if the names may be left out.
+ * The type is a union, so that TypeScript adds `undefined` to `N` if the option may be left out.
  * @template {Asked} [N=Asked]
  * @typedef {{ intermediates: N } | { intermediates?: N }} IntermediatesOption
  */

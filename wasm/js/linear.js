@@ -20,8 +20,8 @@ import { firstWeights, kFirstWeights, Layer } from './layer.js';
  */
 
 /**
- * An output layer that shares the weight of an embedding. The weight remains a parameter of the embedding
- * alone.
+ * An output layer that shares the weight of an embedding. Only the embedding has the weight as a
+ * parameter.
  * @typedef {object} TiedLinearSizes
  * @property {Embedding<any>} tiedTo  the embedding. The width of the input is its `embeddingDim`,
  *   and the width of the output is its `numEmbeddings`

@@ -1,4 +1,4 @@
-// Loads a model from its files: reads the description first, then the weights, slice by slice.
+// Loads a model from its files. Reads the description first, then the weights in slices.
 
 import { checkSignal } from './abort.js';
 import { kActivations } from './activation.js';
@@ -25,23 +25,24 @@ import { kScalings } from './rotaryEmbedding.js';
 /** @import { Runtime } from './runtime.js' */
 
 /**
- * Facts about a model that its files do not give. If the files give a fact, the files take precedence.
+ * Facts about a model that its files may lack. A fact in the files takes precedence.
  * @typedef {object} LanguageModelHints
- * @property {number} [numHeads]  number of attention heads, which shapes do not show
+ * @property {number} [numHeads]  number of attention heads, which cannot be inferred from the
+ *   shapes of the weights
  * @property {Activation} [activation]  of a torch.nn.TransformerEncoder, `'relu'` by default; or of a nanoGPT
  *   model without config.json, `'gelu'` by default
  * @property {boolean} [normFirst]  true if a torch.nn.TransformerEncoder uses pre-norm; `false` by default
  * @property {boolean} [causal]  true if tokens of a torch.nn.TransformerEncoder attend only to themselves and earlier
  *   tokens; `false` by default
- * @property {WeightType} [weightType]  type in which the embedding and the matrices that products read are
- *   stored. By default the type in the files if all are F16 or all are BF16, which gives the same bits as
- *   float32; otherwise `'float32'`. Training needs `'float32'`.
+ * @property {WeightType} [weightType]  type in which the embedding and the weight matrices are
+ *   stored. By default, the type in the files if they are all F16 or all BF16, which gives the same
+ *   results as float32; otherwise `'float32'`. Training needs `'float32'`.
  */
 
 /**
  * @typedef {object} LoadingOptions
  * @property {number} [maxMemory]  limit for the weights, in bytes. A model that exceeds it is
- *   rejected before any weight is read. By default the free WebAssembly memory
+ *   rejected before any weight is read. The default is the free WebAssembly memory
  * @property {(done: number, all: number) => void} [onProgress]  called while bytes are read, with the
  *   number read and the total
  * @property {AbortSignal} [signal]  stops loading, which then rejects with the reason of the signal
@@ -94,7 +95,7 @@ class Described extends NativeObject {
 }
 
 /**
- * A model whose weights are being written.
+ * A model whose weights are being copied into WebAssembly memory.
  * @extends {NativeObject<Native.LanguageModelLoader>}
  */
 export class Loader extends NativeObject {
@@ -183,7 +184,7 @@ async function describe(runtime, files, options) {
 }
 
 /**
- * See `ModelsAttn.describeModel`.
+ * Implements `ModelsAttn.describeModel`.
  * @param {Runtime} runtime
  * @param {ModelFiles} files
  * @param {LanguageModelHints} options
@@ -199,7 +200,7 @@ export async function describeModel(runtime, files, options) {
 }
 
 /**
- * See `ModelsAttn.loadModel`.
+ * Implements `ModelsAttn.loadModel`.
  * @param {Runtime} runtime
  * @param {ModelFiles} given
  * @param {LoadModelOptions} options

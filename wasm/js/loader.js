@@ -242,7 +242,7 @@ async function classOf(flavour) {
  * @param {Variant} variant
  * @param {URL | undefined} url
  * @param {number} threads
- * @param {Variant} [fallback]  variant without threads to try if this one fails to start
+ * @param {Variant} [fallback]  variant without threads to try if `variant` fails to start
  * @param {string} [reason]  why the preferred variant failed to start
  * @returns {Promise<Attn>}
  */

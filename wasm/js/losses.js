@@ -31,7 +31,7 @@ import { isVariable } from './tape.js';
  */
 
 /**
- * Option of the losses of tensors.
+ * Option of a loss function that is called with tensors.
  * @template {boolean} [Gradient=boolean]
  * @typedef {object} NeedGradientOption
  * @property {Gradient} [needGradient]  also return the gradient, which the same pass computes; `false` by
@@ -47,7 +47,7 @@ import { isVariable } from './tape.js';
  */
 
 /**
- * Result of a loss of tensors.
+ * Result of a loss function that is called with tensors.
  * @template {ResultKind} [As='array']
  * @template {boolean} [Gradient=boolean]
  * @typedef {LossNumber & AskedFor<LossGradient<As>, { gradient: Gradient }>} LossResult

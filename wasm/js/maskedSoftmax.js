@@ -8,11 +8,11 @@ import { readOptions } from './options.js';
 /** @import { Integers, Mask, TensorLike } from './tensor.js' */
 
 /**
- * Selects the columns that take part: all of them by default. If both options are given, a column must be
- * allowed by both.
+ * Options that select the columns of the softmax; all columns by default. If you pass both options,
+ * a column must be allowed by both.
  * @typedef {object} MaskedSoftmaxOptions
- * @property {Integers} [validLens]  number of leading columns that take part: (B,) for all rows of a batch
- *   entry, or (B, N) for each row. With rank 2 the rows are the batch: (N,)
+ * @property {Integers} [validLens]  number of leading columns that take part: (B,) for all rows of
+ *   a batch entry, or (B, N) for each row. (N,) if `x` has rank 2
  * @property {Mask} [mask]  `true` where a column takes part; broadcasts to the shape of `x` from the right
  */
 

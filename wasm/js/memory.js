@@ -230,8 +230,9 @@ export class Memory {
   /**
    * Returns a reusable object of C++ options, reset to its defaults.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
-   * @param {C} name  name of the options' class
-   * @param {number} index  a call may need several, for example in a decoder
+   * @param {C} name  name of the class
+   * @param {number} index  index among the objects of this class that the call uses, for example in
+   *   a decoder
    * @returns {InstanceType<NativeTypes.MainModule[C]>}
    */
   options(name, index) {
@@ -250,7 +251,7 @@ export class Memory {
   }
 
   /**
-   * Returns a view of the numbers at an address. It is valid until the memory grows.
+   * Returns a view of the numbers at an address. The view is valid until the memory grows.
    * @template {keyof Views} V
    * @param {V} type
    * @param {number} address

@@ -4,8 +4,8 @@
 import { isA } from './realm.js';
 
 /**
- * The page asks whether the worker serves attn, and the worker confirms that it does. Both use the key
- * `attn`.
+ * Values of the key `attn` in messages. The page asks whether the worker serves attn, and the
+ * worker confirms that it does.
  */
 export const kWhoServes = 'who serves?';
 export const kServing = 'serving';
@@ -17,8 +17,9 @@ const kReference = '$attn';
  * Reference to an object, used in messages between a page and its worker.
  * @typedef {object} Reference
  * @property {number} id
- * @property {number} [type]  number of its class; omitted when the object belongs to the receiving side
- * @property {Members} [members]  members of the class, the first time that it is sent
+ * @property {number} [type]  number of the object's class; omitted when the object belongs to the
+ *   receiving side
+ * @property {Members} [members]  members of the class, sent with the first object of the class
  */
 
 /**
@@ -35,7 +36,7 @@ const kReference = '$attn';
  * @property {(value: object) => Reference | undefined} refer  returns the reference to send instead of
  *   an object, or undefined to send the object itself
  * @property {(buffer: ArrayBuffer, byteLength: number) => boolean} moves  true if a buffer may be
- *   moved instead of copied; `byteLength` is the part of it that the value uses
+ *   moved instead of copied; `byteLength` is the number of bytes that the value uses
  */
 
 /**

@@ -1,4 +1,4 @@
-// Selects a model's files from those passed, and reads parts of them.
+// Selects a model's files from the files that the caller passes, and reads parts of them.
 
 import { explainedError, invalid } from './errors.js';
 import { bytesOf, isA, TextDecoder } from './realm.js';
@@ -6,12 +6,12 @@ import { bytesOf, isA, TextDecoder } from './realm.js';
 /** @import { Runtime } from './runtime.js' */
 /** @import { Named } from './safetensors.js' */
 
-/** A file, or the bytes of one. @typedef {Blob | ArrayBuffer | Uint8Array} ModelFile */
+/** A file or its bytes. @typedef {Blob | ArrayBuffer | Uint8Array} ModelFile */
 
 /**
- * The files of a model: files dropped on or chosen in a page, files by path, or one
- * .safetensors file. The model is in the outermost folder that has `….safetensors`, with the
- * `….safetensors.index.json` and the `config.json` of that folder. A file without a folder also
+ * The files of a model: files dropped on or chosen in a page, files by path, or one .safetensors
+ * file. The model is read from the outermost folder that has a `….safetensors` file, and includes
+ * the `….safetensors.index.json` and the `config.json` in that folder. A file without a folder also
  * belongs to that folder, unless the folder has a file with the same name. All other files are
  * ignored, including files with names that begin with a dot. If the folder is from the Hugging Face
  * cache and has several snapshots, `refs/main` selects one.

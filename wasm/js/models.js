@@ -76,8 +76,9 @@ export class ModelsAttn extends Attn {
   }
 
   /**
-   * Selects the files of one model among all those passed, and returns them by name: the files that `loadModel`
-   * reads, and all others in the same folder, such as tokenizer.json. See {@link ModelFiles} for the rule.
+   * Selects the files of one model among all files passed, and returns them by name: the files that
+   * `loadModel` reads, and all other files in the same folder, such as tokenizer.json. See {@link
+   * ModelFiles} for the rule.
    * @param {ModelFiles} files
    * @returns {Promise<Map<string, ModelFile>>}
    * @throws {AttnError} `not_found` if no file contains weights; `invalid_argument` if the files belong to

@@ -126,13 +126,13 @@ const kForwardNames = { cache: true, ...kAttendNames, keyPositions: true };
  *   output = concat(head_1 … head_H) · W_oᵀ
  *
  * The parameters have PyTorch's names and layouts:
- * - `in_proj_weight` (3·H·D, E), which stacks W_q, W_k and W_v. If keys or values have their own width or
- *   number of heads, there are three instead: `q_proj_weight` (H·D, E), `k_proj_weight` (Hkv·D, keyDim) and
- *   `v_proj_weight` (Hkv·D, valueDim).
+ * - `in_proj_weight` (3·H·D, E), which stacks W_q, W_k and W_v. If keys or values have their own
+ *   width or number of heads, there are three parameters instead: `q_proj_weight` (H·D, E),
+ *   `k_proj_weight` (Hkv·D, keyDim) and `v_proj_weight` (Hkv·D, valueDim).
  * - `out_proj.weight` (E, H·D).
  * - With biases, `in_proj_bias` ((H + 2·Hkv)·D,) and `out_proj.bias` (E,).
  *
- * Further parameters that PyTorch does not have:
+ * Parameters that PyTorch does not have:
  * - `relative_keys` and `relative_values` (2k+1, D) with Shaw's positions.
  * - `relative_attention_bias.weight` (numBuckets, H) with T5's positions.
  * - `sinks` (H,).
@@ -249,8 +249,8 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * Projects keys and values and appends them to a cache. Use it for cross attention, which projects its
-   * keys and values once and attends to them in every step.
+   * Projects keys and values and appends them to a cache. Use `append()` for cross attention, which
+   * projects its keys and values once and attends to them in every step.
    * @param {ElementsLike | TensorHandle} key  (B, Nk, keyDim) or (Nk, keyDim), of any element type
    * @param {ElementsLike | TensorHandle} value  (B, Nk, valueDim) or (Nk, valueDim)
    * @param {KeyValueCache<any>} cache

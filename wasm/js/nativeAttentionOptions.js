@@ -78,8 +78,8 @@ export function checkAttentionOptions(call, options, sizes, leading) {
 }
 
 /**
- * Describes queries, keys and values, which must have the same rank, and checks that their batches
- * and lengths match.
+ * Describes queries, keys and values for C++, and checks that their ranks, batches and lengths
+ * match.
  * @param {NativeCall} call
  * @param {ElementsLike | TensorHandle} query
  * @param {ElementsLike | TensorHandle} key
@@ -103,7 +103,7 @@ export function checkInputs(call, query, key, value, ranks, types) {
 }
 
 /**
- * Returns the options as a C++ object, or null if there are none. Call it inside run().
+ * Returns the options as a C++ object, or null if there are none. Call this function inside run().
  * @param {NativeCall} call
  * @param {CheckedAttentionOptions} checked
  */
@@ -223,7 +223,8 @@ function checkBias(call, bias, scores) {
 }
 
 /**
- * Describes lengths: (B,) or, if `numRows` is given, also (B, N).
+ * Checks lengths of shape (B,), and describes them for C++. If `numRows` is given, also accepts
+ * shape (B, N).
  * @param {NativeCall} call
  * @param {string} name
  * @param {Integers | undefined} lens
@@ -251,7 +252,7 @@ export function lengths(call, name, lens, batch, numRows, most) {
 }
 
 /**
- * Describes one number per head, given as a tensor or an array.
+ * Describes an option with one number per head for C++. The caller may pass a tensor or an array.
  * @param {NativeCall} call
  * @param {string} name
  * @param {TensorLike | ArrayLike<number> | undefined} values
@@ -266,7 +267,7 @@ function ofHeads(call, name, values, numHeads) {
 }
 
 /**
- * Describes a table of relative positions.
+ * Describes a table of relative positions for C++.
  * @param {NativeCall} call
  * @param {string} name
  * @param {TensorLike | undefined} table

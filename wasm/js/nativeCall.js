@@ -69,8 +69,8 @@ export class NativeCall {
   }
 
   /**
-   * Returns a C++ options object to fill. Call it inside run(). Each call returns a different
-   * object.
+   * Returns a C++ options object to fill. Call this function inside run(). Each call returns a
+   * different object.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
    * @param {C} name  name of the class
    */
@@ -79,7 +79,7 @@ export class NativeCall {
   }
 
   /**
-   * Returns the C++ object that receives intermediates. Call it inside run().
+   * Returns the C++ object that receives intermediates. Call this function inside run().
    * @param {readonly string[]} names
    */
   intermediates(names) {
@@ -96,11 +96,12 @@ export class NativeCall {
   }
 
   /**
-   * Describes a tensor of float32 or, with `types`, of other types. A handle is read in place.
+   * Describes a tensor for C++. Without `types`, the tensor must be float32. A handle is read in
+   * place.
    * @param {string} name
    * @param {ElementsLike | TensorHandle} tensor
    * @param {Ranks} [ranks]  accepted ranks; any by default
-   * @param {number} [numHeads]  to view (B, N, H·D) or (B, N, H, D) as (B, H, N, D)
+   * @param {number} [numHeads]  if given, (B, N, H·D) or (B, N, H, D) is viewed as (B, H, N, D)
    * @param {readonly ElementType[]} [types]
    */
   tensor(name, tensor, ranks, numHeads, types) {
@@ -143,7 +144,7 @@ export class NativeCall {
   }
 
   /**
-   * Describes a tensor of float32, float16 or bfloat16.
+   * Describes a float32, float16 or bfloat16 tensor for C++.
    * @param {string} name
    * @param {ElementsLike | TensorHandle} tensor
    * @param {Ranks} [ranks]
@@ -154,7 +155,7 @@ export class NativeCall {
   }
 
   /**
-   * Describes rows of a given width: (N, width) or (B, N, width).
+   * Describes rows of a given width for C++: (N, width) or (B, N, width).
    * @param {string} name
    * @param {ElementsLike | TensorHandle} x
    * @param {number} width
@@ -169,7 +170,7 @@ export class NativeCall {
   }
 
   /**
-   * Describes a tensor of int32 or float64.
+   * Describes an int32 or float64 tensor for C++.
    * @param {'ints' | 'doubles'} view
    * @param {string} name
    * @param {Integers} numbers
@@ -180,7 +181,7 @@ export class NativeCall {
   }
 
   /**
-   * Describes bytes as a tensor of rank 1.
+   * Describes bytes for C++, as a tensor of rank 1.
    * @param {string} name
    * @param {Uint8Array} bytes
    */
@@ -190,7 +191,7 @@ export class NativeCall {
   }
 
   /**
-   * Describes a text of any length as its UTF-8 bytes.
+   * Describes the UTF-8 bytes of a text for C++. The text may have any length.
    * @param {string} name
    * @param {string} text
    */
@@ -199,7 +200,7 @@ export class NativeCall {
   }
 
   /**
-   * Describes a boolean tensor that broadcasts to a shape.
+   * Describes a boolean tensor for C++, and checks that it broadcasts to a shape.
    * @param {string} name
    * @param {Mask} mask
    * @param {readonly number[]} target
@@ -212,7 +213,7 @@ export class NativeCall {
   }
 
   /**
-   * Describes a result. Its values are uninitialised.
+   * Describes a result that C++ will fill. Until then, its values are uninitialised.
    * @param {string} name
    * @param {readonly number[]} shape
    * @param {readonly number[]} [seenAs]  the shape that the core sees, if it differs
@@ -228,7 +229,7 @@ export class NativeCall {
   }
 
   /**
-   * Describes the result `output`, with the type in the option `outputType`.
+   * Describes the result `output`, which has the type in the option `outputType`.
    * @param {ElementType | undefined} type  float32 by default
    * @param {readonly number[]} shape
    * @param {number} [numHeads]  if given, the core sees the result as (B, H, N, D)

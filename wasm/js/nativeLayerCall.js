@@ -38,7 +38,7 @@ export const checkLayerCall = (call, { dropout, positions, keyPositions, interme
 });
 
 /**
- * Returns the call's options as a C++ object, or null if there are none. Call it inside run().
+ * Returns the call's options as a C++ object, or null if there are none. Call this function inside run().
  * @param {NativeCall} call
  * @param {CheckedLayerCall} checked
  */

@@ -37,8 +37,8 @@ export function nativeIn({ memory }, name, object) {
 }
 
 /**
- * True if `thing` is an instance of a class. A Proxy of such an object is an error, because its
- * properties may be anything.
+ * True if `thing` is an instance of a class. Throws if `thing` is a Proxy of an instance, because a
+ * Proxy's properties may be anything.
  * @template {NativeObject} T
  * @param {unknown} thing
  * @param {abstract new (...args: any) => T} Class
@@ -52,9 +52,9 @@ export const isObjectOf = (thing, Class) => thing instanceof Class && Boolean(ru
  */
 
 /**
- * An object in WebAssembly memory. `dispose()` frees the memory, and so does `using`; otherwise it is
- * freed when the object is garbage-collected. Each class has a static `name` for error messages,
- * because minifiers rename classes but keep static members.
+ * An object in WebAssembly memory. `dispose()` and `using` free the memory; otherwise it is freed
+ * when the object is garbage-collected. Each class has a static `name` for error messages, because
+ * minifiers rename classes but keep static members.
  *
  * @template {NativeHandle} [N=any]
  */
@@ -87,7 +87,7 @@ export class NativeObject {
   }
 
   /**
-   * True after `dispose()` of the object, of the object that owns it, or of its module.
+   * True after `dispose()` was called on the object, its owner or its module.
    * @returns {boolean}
    */
   get disposed() {

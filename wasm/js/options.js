@@ -18,8 +18,8 @@ const kNone = Object.freeze({});
  * @template {object} O
  * @param {O} options
  * @param {Names} names
- * @param {string} [path]  path of the option that contains the options; undefined if they are an
- *   argument
+ * @param {string} [path]  path of the option that contains these options; undefined if the options
+ *   are an argument
  * @param {boolean} [allowsOthers]  true to accept and read options with other names, too
  * @returns {O}
  */
@@ -97,7 +97,7 @@ export function nearestName(name, known) {
   return isNear ? `'${nearest}'` : formatChoices(known);
 }
 
-/** Names with more differences count as unrelated. */
+/** Only this many characters of a name are compared with the known names. */
 const kLongestName = 100;
 
 /** Normalises naming styles: num_heads matches numHeads. @param {string} name */

@@ -4,7 +4,8 @@
 export const kInspect = Symbol.for('nodejs.util.inspect.custom');
 
 /**
- * Makes the objects of a class print the result of toJSON(): `MultiHeadAttention { dModel: 100 }`.
+ * Makes the objects of a class print the result of toJSON(), for example `MultiHeadAttention {
+ * dModel: 100 }`.
  * @param {{ toJSON(): { type: string } }} prototype
  */
 export function printsBriefly(prototype) {

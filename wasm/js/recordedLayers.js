@@ -44,13 +44,14 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /** @import { TransformerOptions } from './transformer.js' */
 
 /**
- * A layer with a `forward` that also takes variables, and then returns a variable.
+ * A layer whose `forward` also takes variables. If it is called with a variable, it returns a
+ * variable.
  * @template {unknown[]} A
  * @typedef {{ forward(...args: A): Variable }} Records
  */
 
 /**
- * A layer with a `forward` that records on a tape, which the call passes as an option.
+ * A layer whose `forward` records on the tape that is passed as an option.
  * @typedef {{ forward(ids: Integers, options: TapeOption): Variable }} RecordsTokens
  */
 
@@ -73,7 +74,8 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /** @typedef {{ forward(x: Variable, options?: { h0?: Variable }): RecurrentVariables }} RecordsRecurrence */
 
 /**
- * Bahdanau's decoder over variables: makes a state of variables, and runs teacher forcing from it.
+ * Bahdanau's decoder over variables. `initState` makes a state of variables, and `forward` decodes
+ * given tokens from that state (teacher forcing).
  * @typedef {object} RecordsBahdanau
  * @property {(encoderOutputs: Variable, hidden: Variable, options?: { encoderLens?: Integers })
  *   => BahdanauVariables} initState
@@ -87,8 +89,8 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  */
 
 /**
- * Options of attention in a Transformer layer. A stack uses them in every layer: if a T5 table is a variable,
- * for example, all layers share it.
+ * Options of attention in a Transformer layer. A stack passes the options to every layer, so all
+ * layers share a variable in the options, such as a T5 table.
  * @typedef {Omit<AttentionOfVariablesOptions, 'dropout'>} VariableLayerAttentionOptions
  */
 
@@ -409,7 +411,7 @@ export const RecordedDecoder = recordedStack(
   RecordedDecoderLayer,
 );
 
-/** Tokens are not variables, so the tape is passed as an option. */
+/** An embedding that records on a tape. The tape is an option, because tokens are not variables. */
 export class RecordedEmbedding extends Embedding {
   static name = Embedding.name;
 
@@ -432,7 +434,7 @@ export class RecordedEmbedding extends Embedding {
   }
 }
 
-/** forwardSum() takes variables, too. */
+/** A LayerNorm whose `forward()` and `forwardSum()` also take variables. */
 export class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLayerNorm')) {
   static name = LayerNorm.name;
 
@@ -495,7 +497,7 @@ export class BahdanauVariables {
   }
 }
 
-/** A BahdanauDecoder that can also decode from a state that consists of variables. */
+/** A BahdanauDecoder that can also decode from a state of variables. */
 export class RecordedBahdanauDecoder extends BahdanauDecoder {
   static name = BahdanauDecoder.name;
 
@@ -555,7 +557,7 @@ export class RecordedBahdanauDecoder extends BahdanauDecoder {
   }
 }
 
-/** `projectKeys()` is recorded, too. */
+/** Additive attention whose methods, including `projectKeys()`, also take variables. */
 export class RecordedAdditiveAttention extends recorded(AdditiveAttention, recordAdditive(false)) {
   static name = AdditiveAttention.name;
 

@@ -9,7 +9,8 @@ import { isVariable } from './tape.js';
 /** @import { Ranks } from './tensor.js' */
 
 /**
- * Checks the other arguments, and returns a function that calls C++ with the variables.
+ * Checks the arguments that are not variables, and returns a function that calls C++ with the
+ * variables.
  * @template {string} Name
  * @template Result
  * @typedef {(call: NativeCall, variables: Record<Name, Native.Variable>)

@@ -14,7 +14,8 @@ import { checkShapeIs } from './shape.js';
  * @typedef {object} RecurrentSizes
  * @property {number} inputSize  E, width of the input
  * @property {number} hiddenSize  H, width of the state and the output
- * @property {number} [numLayers]  each layer after the first reads the outputs of the layer before; 1 by default
+ * @property {number} [numLayers]  number of layers, each of which reads the outputs of the previous
+ *   layer; 1 by default
  * @property {boolean} [bias]  `true` by default
  */
 
@@ -98,8 +99,8 @@ class Recurrent extends Layer {
  *   n_t = tanh(W_in x_t + b_in + r_t ⊙ (W_hn h_(t−1) + b_hn))
  *   h_t = (1 − z_t) ⊙ n_t + z_t ⊙ h_(t−1)
  *
- * Parameters of each layer, here of layer 0: `weight_ih_l0` (3·H, E), `weight_hh_l0` (3·H, H), and with
- * `bias` also `bias_ih_l0` and `bias_hh_l0` (3·H,). From layer 1 on, E is H.
+ * Each layer has these parameters, named here for layer 0: `weight_ih_l0` (3·H, E), `weight_hh_l0`
+ * (3·H, H), and with `bias` also `bias_ih_l0` and `bias_hh_l0` (3·H,). From layer 1 on, E is H.
  *
  * @template {ResultKind} [As='array']
  * @extends {Recurrent<As>}
@@ -127,8 +128,8 @@ export class GRU extends Recurrent {
  *
  *   h_t = tanh(W_ih x_t + b_ih + W_hh h_(t−1) + b_hh)        or relu
  *
- * Parameters of each layer, here of layer 0: `weight_ih_l0` (H, E), `weight_hh_l0` (H, H), and with
- * `bias` also `bias_ih_l0` and `bias_hh_l0` (H,). From layer 1 on, E is H.
+ * Each layer has these parameters, named here for layer 0: `weight_ih_l0` (H, E), `weight_hh_l0`
+ * (H, H), and with `bias` also `bias_ih_l0` and `bias_hh_l0` (H,). From layer 1 on, E is H.
  *
  * @template {ResultKind} [As='array']
  * @extends {Recurrent<As>}

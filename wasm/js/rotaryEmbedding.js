@@ -126,11 +126,12 @@ const kAxes = /** @type {const} */ (['sections', 'interleaved', 'axial']);
 /**
  * The positions of the rows in a call.
  * @typedef {object} RotaryPositions
- * @property {number} [start]  row i has position start + i: with a key/value cache, the past length;
- *   0 by default
- * @property {ArrayLike<number> | NumbersLike} [positions]  instead of `start`: (N,) or (B, N), which may be
- *   fractional or negative. With several axes, the shape is (A, B, N), or (A, 1, N) if the batch
- *   shares them. Positions of shape (N,) or (B, N), such as those of text, then apply to all axes
+ * @property {number} [start]  position of row 0; row i has position start + i. With a key/value
+ *   cache, pass the past length; 0 by default
+ * @property {ArrayLike<number> | NumbersLike} [positions]  positions, instead of `start`: (N,) or
+ *   (B, N). They may be fractional or negative. With several axes, the shape is (A, B, N), or (A,
+ *   1, N) if the batch shares the positions. Shapes (N,) and (B, N), for example for text, then
+ *   give all axes the same positions
  * @property {number} [sequenceLength]  L of dynamic NTK scaling and LongRoPE; the largest position
  *   + 1 by default
  * @property {boolean} [inverse]  rotates back; `false` by default
@@ -431,7 +432,7 @@ const kNamesOfRules = { type: true, ...Object.assign({}, ...Object.values(kScali
  * Checks the options of a rotation.
  * @param {RotaryRule} options  whose names were already checked
  * @param {number} rotaryDim
- * @param {string} [path]  path of the option that contains them
+ * @param {string} [path]  path of the option that contains `options`
  */
 export function checkRotary(options, rotaryDim, path) {
   const { pairing = 'halfSplit', base = 10000, scaling, frequencies } = options;
@@ -468,7 +469,7 @@ function checkScaling(path, scaling) {
 }
 
 /**
- * Returns the options as a C++ object. Call it inside run().
+ * Returns the options as a C++ object. Call this function inside run().
  * @param {NativeCall} call
  * @param {CheckedRotary} checked
  */

@@ -6,7 +6,7 @@ import { NativeCall } from './nativeCall.js';
 /** @import { ResultKind } from './tensorHandle.js' */
 
 /**
- * The members of the module in addition to its bindings.
+ * Members of the Emscripten module that are not bindings.
  * @typedef {object} NativeModule
  * @property {WebAssembly.Memory} wasmMemory
  * @property {Promise<void>} [pthreadPoolReady]  fulfilled when the worker threads are ready

@@ -25,7 +25,8 @@ import { checkEqual, mismatch } from './shape.js';
  * @typedef {object} LayoutOptions
  * @property {'bhnd' | 'bnhd'} [layout]  for inputs of rank 4: (B, H, N, D) by default, or (B, N, H, D)
  * @property {number} [numHeads]  Hq, for inputs of rank 3 with all heads side by side, (B, N, H·D)
- * @property {number} [numKvHeads]  Hkv of such inputs; `numHeads` by default
+ * @property {number} [numKvHeads]  Hkv, for inputs of rank 3 with all heads side by side;
+ *   `numHeads` by default
  */
 
 /**
@@ -72,7 +73,7 @@ const kRanksOfAllHeads = { 3: '(B, N, H·D), because numHeads is set' };
 const kRanksWithCache = { 4: '(B, H, N, D)' };
 
 /**
- * Describes keys and values, which must have the rank of the query.
+ * Describes keys and values for C++. They must have the rank of the query.
  * @param {NativeCall} call
  * @param {number} rank  rank of the query
  * @param {ElementsLike | TensorHandle} key
@@ -110,7 +111,7 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
   }
   // With (B, N, H, D), `heads` may be any number, because the shape contains the number of heads.
   const heads = numHeads ?? (layout === 'bnhd' ? 1 : undefined);
-  // Read the length before this call begins, because reading it is itself a call to C++.
+  // Read the length before this call begins, because reading it calls C++.
   const numCached = cache?.length ?? 0;
 
   return runtime.invoke((call) => {

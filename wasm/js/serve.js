@@ -20,9 +20,9 @@ import { nearestName } from './options.js';
 /** @typedef {Record<string, Task>} Tasks */
 
 /**
- * Makes this worker serve `attn/worker`, with your own tasks in addition to the methods of attn. Call it
- * in the worker's module once everything that the tasks need is ready. The page waits for this
- * call, for at most `startTimeout`.
+ * Makes this worker serve `attn/worker`, with your own tasks in addition to the methods of attn.
+ * Call `serve()` in the worker's module once everything that the tasks need is ready. The page
+ * waits for this call for at most `startTimeout`.
  *
  * ```js
  * // squares.js
@@ -275,7 +275,7 @@ function textsOf(error) {
   return { code, name, message, stack, details: { argument, got, needs } };
 }
 
-/** Waits until the messages that have already arrived have been handled. */
+/** Waits until all messages that have already arrived are handled. */
 function waitingMessages() {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();

@@ -5,7 +5,7 @@ import { argumentError, invalid } from './errors.js';
 /** Must equal TensorView::kMaxRank in C++. */
 const kMaxRank = 6;
 const kMaxSize = 2 ** 31 - 1;
-/** WebAssembly addresses 4 GiB. */
+/** Number of float32 elements in the 4 GiB that WebAssembly can address. */
 const kMaxElements = 2 ** 30;
 
 /**

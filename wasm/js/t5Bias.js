@@ -14,7 +14,8 @@ import { checkIntegers } from './tensor.js';
  * @typedef {object} T5BucketRule
  * @property {boolean} [bidirectional]  reserves half of the buckets for keys after the query, as in T5's
  *   encoder; `true` by default
- * @property {number} [maxDistance]  all distances from this one on share a bucket; 128 by default
+ * @property {number} [maxDistance]  distances of at least this number share one bucket; 128 by
+ *   default
  */
 
 /** @typedef {T5BucketRule & { numBuckets?: number }} T5BucketOptions  32 buckets by default */

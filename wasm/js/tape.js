@@ -391,8 +391,8 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * Makes a layer record intermediates on this tape from now on. Read them with `intermediate()`. A later call
-   * replaces an earlier one.
+   * Makes a layer record intermediates on this tape from now on. Read them with `intermediate()`.
+   * Another call for the same layer replaces the names.
    * @param {Layer} layer
    * @param {readonly string[]} names  names from `intermediateNames()`
    * @throws {AttnError} `not_found`, `invalid_argument`, `disposed`
@@ -420,8 +420,8 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * Computes the gradients of a loss with respect to everything that it was computed from. Call it once before
-   * the next `clear()`.
+   * Computes the gradients of a loss with respect to everything from which the loss was computed.
+   * Call `backward()` only once before the next `clear()`.
    * @param {Variable} output  the loss, one number; or a variable of any shape if you pass `gradient`
    * @param {TensorLike} [gradient]  gradient of a loss with respect to `output`, with the shape of `output`
    * @throws {AttnError} `shape_mismatch`; `invalid_argument` for a second call, for a loss that is not a finite

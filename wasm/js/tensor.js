@@ -44,7 +44,7 @@ import { TensorHandle } from './tensorHandle.js';
 /** @typedef {BigInt64Array | BigUint64Array} BigInts */
 
 /**
- * Accepted ranks, each with its shape in letters.
+ * Accepted ranks. The value for each rank describes its shape, for example `(N, D)`.
  * @typedef {Record<number, string>} Ranks
  */
 
@@ -156,7 +156,7 @@ export function checkIntegers(name, integers, least, most, what) {
   const { data: given, shape } = asTensor(name, integers, true);
   const data = newArray(name, Float64Array, sizeOf(shape));
   for (let i = 0; i < data.length; ++i) {
-    // BigInts beyond 2^53 are rounded, but no range extends that far.
+    // Number() rounds BigInts beyond 2^53, but no accepted range extends that far.
     const value = Number(given[i]);
     if (!Number.isInteger(value) || value < least || value > most) {
       throw invalid(`${name}[${i}]`, given[i], what);
@@ -205,10 +205,10 @@ export function copyNumbers(name, numbers) {
 /**
  * Reads each number of a plain array once. Typed arrays need no copy, because reading their elements cannot run the
  * caller's code.
- * @param {string} name  name of the numbers
+ * @param {string} name  name of the numbers in errors
  * @param {ArrayLike<number>} data
- * @param {string} argument  the argument that contains them
- * @param {readonly number[]} [shape]  the shape that they must fill
+ * @param {string} argument  the argument that contains the numbers
+ * @param {readonly number[]} [shape]  the shape that the numbers must fill
  * @param {boolean} [bigInts]
  * @returns {any} a typed array
  */

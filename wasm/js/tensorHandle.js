@@ -55,7 +55,7 @@ import {
  * A block of WebAssembly memory.
  * @typedef {object} Block
  * @property {number} address
- * @property {number} handles  number of handles that share it
+ * @property {number} handles  number of handles that share the block
  */
 
 /**

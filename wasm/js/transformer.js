@@ -66,8 +66,9 @@ import { optionalRMSNorm } from './rmsNorm.js';
  * @property {number} [numLayers]  1 by default, or the length of `layers`
  * @property {boolean} [finalNorm]  adds a norm after the last layer, of the same kind as in the layers; `false` by
  *   default
- * @property {readonly Partial<TransformerLayerSizes>[]} [layers]  for each layer, the options that differ from
- *   the stack's: windows, positions or sizes. `dModel` must be the same for all layers
+ * @property {readonly Partial<TransformerLayerSizes>[]} [layers]  for each layer, the options that
+ *   differ from the options of the stack: windows, positions or sizes. `dModel` must be the same
+ *   for all layers
  */
 
 /** @typedef {TransformerLayerSizes & StackSizes} TransformerSizes */
@@ -100,7 +101,7 @@ const kBlock = {
 };
 
 /**
- * Checks the option `layers`: for each layer, options that override the stack's.
+ * Checks the option `layers`: for each layer, options that override the options of the stack.
  * @type {Check}
  */
 const layers = (name, value = [], _, options) => {
@@ -122,9 +123,9 @@ export const kStackOptions = {
 };
 
 /**
- * Makes a layer. Call it inside run().
+ * Makes a layer. Call this function inside run().
  * @template {'TransformerEncoderLayer' | 'TransformerDecoderLayer'} C
- * @param {C} name  name of its class
+ * @param {C} name  name of the class
  * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}
  */
 export const makeBlock = (name) => (native, sizes, call) => {
@@ -133,9 +134,9 @@ export const makeBlock = (name) => (native, sizes, call) => {
 };
 
 /**
- * Makes a stack. Call it inside run().
+ * Makes a stack. Call this function inside run().
  * @template {'TransformerEncoder' | 'TransformerDecoder'} C
- * @param {C} name  name of its class
+ * @param {C} name  name of the class
  * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}
  */
 export const makeStack = (name) => (native, sizes, call) => {
@@ -180,7 +181,7 @@ export const layersOf = (owner, options, stack, layer) =>
   );
 
 /**
- * Describes the attention weights of a stack's layers as results, if they were requested.
+ * Describes the attention weights of each layer of a stack for C++, if they were requested.
  * @param {NativeCall} call
  * @param {boolean} wanted
  * @param {{ numHeads: number, numLayers: number, layers: readonly any[] }} stack

@@ -128,7 +128,7 @@ const kCall = { ...kLayerCall, needWeights: true };
  */
 class Decoder extends Layer {
   /**
-   * The name that errors use for the states.
+   * The name of the states in errors.
    * @protected
    * @returns {string}
    */
@@ -161,7 +161,7 @@ class Decoder extends Layer {
    * @param {ElementsLike | TensorHandle | DecodingState} memory
    * @param {DecoderLayerCall & PositionsOption & OutputTypeOption & IntermediatesOption} options
    * @param {Names} names  accepted options of attention
-   * @param {boolean} needWeights  true to return the weights of a stack's layers
+   * @param {boolean} needWeights  true to return the attention weights of each layer
    * @param {(call: NativeCall, output: NativeResult, checked: CheckedLayerCall) => R} give
    * @returns {R}
    */

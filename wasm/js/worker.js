@@ -29,9 +29,9 @@ export { AttnError };
 
 /**
  * @typedef {object} WorkerOption
- * @property {Worker} [worker]  your own worker, with a module that calls `serve` of `attn/worker/serve`. attn
- *   takes ownership of it. `connect` of `attn/worker/connect` also takes a worker, and lets bundlers leave out
- *   the default one.
+ * @property {Worker} [worker]  your own worker, with a module that calls `serve` of
+ *   `attn/worker/serve`. attn takes ownership of it. `connect` of `attn/worker/connect` also takes
+ *   a worker, and lets bundlers leave out the default worker.
  */
 
 /** @typedef {ConnectOptions & WorkerOption} WorkerLoadOptions */
@@ -86,7 +86,7 @@ const kOptions = { ...kConnectOptions, worker: true };
 
 /**
  * The methods with result types that depend on their options. A mapped type erases the type
- * parameters of methods, so these methods are taken from the class with a different kind of
+ * parameters of methods, so this type takes the methods from the class, with a different kind of
  * results.
  * @template T
  * @typedef {T extends Attn<infer As>
