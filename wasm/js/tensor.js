@@ -176,7 +176,7 @@ export function checkIntegers(name, integers, least, most, what) {
  */
 export function asTensor(name, numbers, bigInts = false) {
   if (numbers === null || typeof numbers !== 'object') {
-    throw invalid(name, numbers, 'numbers, or a tensor { data, shape } of them');
+    throw invalid(name, numbers, 'numbers, or a tensor { data, shape }');
   }
   if (numbers instanceof TensorHandle) throw invalid(name, numbers, 'numbers, not a handle');
   const isTensor = !Array.isArray(numbers) && !ArrayBuffer.isView(numbers) && 'data' in numbers;

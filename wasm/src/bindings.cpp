@@ -33,8 +33,8 @@ bool failed = false;
 bool inside = false;
 
 /// Embind allocates small objects outside of guarded functions, where an exception would close the
-/// module. If memory runs out there, this block is freed to make space for them. Guarded functions
-/// then fail until a new block can be allocated.
+/// module. If memory runs out there, this block is freed to make space for the objects. Guarded
+/// functions then fail until a new block can be allocated.
 void* spare = nullptr;
 constexpr std::size_t kMostSpareBytes = 1 << 16;
 constexpr std::size_t kLeastSpareBytes = 1 << 12;
@@ -68,7 +68,7 @@ void start(int num_threads) {
 /// Number of bytes allocated by malloc() and not yet freed, including its block headers.
 double bytes_in_use() { return static_cast<double>(static_cast<std::size_t>(mallinfo().uordblks)); }
 
-/// Leaves the workers running, because the loader owns them.
+/// Ends the core's threads. Leaves the workers running, because the loader owns them.
 void end_threads() { the_context.reset(); }
 
 struct Description {

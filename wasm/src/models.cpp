@@ -268,7 +268,7 @@ TransformerEncoderLayer* inner_layer(LanguageModel& model, double layer) {
   return const_cast<TransformerEncoderLayer*>(&layer_of(model, layer));
 }
 
-/// Leaves out arguments that are null.
+/// Combines the arguments of a call. Leaves out null arguments.
 LanguageModelCall model_call(const TensorArgument* token_types, const TensorArgument* hidden,
                              const TensorArgument* pooled, Caches* caches, const LayerCall* call) {
   const LayerCall& options = given(call);

@@ -65,8 +65,8 @@ void write_alibi_slopes(const TensorArgument& output) {
 
 bool has_elements(const Tensor& tensor) { return std::ranges::count(tensor.shape(), 0) == 0; }
 
-/// Writes the sum of the options' position terms. If queries and keys are zero, the scores consist
-/// only of these terms.
+/// Writes the sum of the position terms that `options` sets. The queries and keys are zero, so the
+/// scores consist only of these terms.
 void write_bias(const Tensor& bias, AttentionOptions options) {
   const std::int64_t heads = bias.size(0), keys = bias.size(2);
   const std::int64_t queries = has_elements(bias) ? bias.size(1) : 0;

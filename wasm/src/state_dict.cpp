@@ -54,7 +54,7 @@ void add_metadata(SafetensorsWriter& writer, const TensorArgument& key,
   writer.metadata.emplace_back(key.text(), value.text());
 }
 
-/// Returns a view of the file. It is valid until the writer is destroyed or the memory grows.
+/// Returns a view of the file. The view is valid until the writer is destroyed or the memory grows.
 Bytes write(SafetensorsWriter& writer) {
   writer.file = to_safetensors(writer.tensors, writer.metadata);
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(writer.file.data());

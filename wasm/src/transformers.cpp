@@ -30,7 +30,7 @@ L* make_layer(const Options& options, const FirstWeights& weights) {
   return initialized(std::make_unique<L>(options), weights);
 }
 
-/// Returns a layer of a stack. The stack still owns it.
+/// Returns a layer of a stack. The stack still owns the layer.
 template <class L>
 auto* layer_of(L& stack, double index) {
   using Layer = typename decltype(stack.layers())::value_type;

@@ -125,8 +125,8 @@ export async function buildSite() {
 }
 
 /**
- * Builds the page as a single file, web/dist/attn.html, and without its language model,
- * web/dist/figure.html. The site must already be built.
+ * Builds the page as a single file: web/dist/attn.html, and web/dist/figure.html without the
+ * language model. The site must already be built.
  */
 export const buildPageFile = () =>
   step('Building the page as a single file', () =>

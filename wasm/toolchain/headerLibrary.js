@@ -1,6 +1,6 @@
-// Header-only libraries, each in its own folder. The system's copy cannot be used in place. It shares
-// /usr/include with the headers of the system's C library, which a build for WebAssembly or another
-// processor must not see.
+// Provides header-only libraries, each in its own folder. The system's copy of a library cannot be
+// used in place, because it shares /usr/include with the headers of the system's C library. A build
+// for WebAssembly or another processor must not see those headers.
 
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,10 +16,11 @@ const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/in
 /**
  * @typedef {object} HeaderLibrary
  * @property {string} name  of the cache entry
- * @property {string} cmakePackage  its name for find_package()
- * @property {string} headers  the folder below include/ that holds its headers
- * @property {string} versionHeader  the header that defines its version …
- * @property {string} versionMacro  … as macros of this name and _MAJOR, _MINOR and _PATCH
+ * @property {string} cmakePackage  the library's name for find_package()
+ * @property {string} headers  the folder below include/ that holds the library's headers
+ * @property {string} versionHeader  the header that defines the library's version
+ * @property {string} versionMacro  prefix of the version macros, which end in _MAJOR, _MINOR and
+ *   _PATCH
  * @property {string} minVersion
  * @property {string} debianPackage
  * @property {string} debianVersion  of the package in Debian 13

@@ -1,5 +1,5 @@
-// The flags that this Node needs to run every variant of the module. Node 20 supports relaxed SIMD, but
-// only behind a flag that newer versions may no longer accept.
+// Returns the flags that this Node needs to run every variant of the module. Node 20 supports
+// relaxed SIMD, but only behind a flag that newer versions may no longer accept.
 
 import { execFileSync } from 'node:child_process';
 

@@ -13,8 +13,8 @@ import { buildTypes } from './types.js';
 const kModules = {
   index: ['attn', 'Attention and positional encoding on the thread that calls.'],
   worker: ['attn/worker', 'The same API, asynchronous, off the main thread.'],
-  connect: ['attn/worker/connect', 'For pages with a worker of their own.'],
-  serve: ['attn/worker/serve', 'For workers with tasks of their own.'],
+  connect: ['attn/worker/connect', 'For pages that start their own worker.'],
+  serve: ['attn/worker/serve', 'For workers that run your own tasks.'],
 };
 
 const kIntroduction = `

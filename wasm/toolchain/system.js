@@ -80,7 +80,8 @@ export class CommandError extends SetupError {
  * @param {Record<string, string>} [options.env]  added to this process's environment
  * @param {number} [options.timeoutMs]
  * @param {(line: string) => void} [options.onLine]  called with each line as it is printed
- * @param {boolean} [options.shell]  whether to run it in a shell, which scripts need on Windows
+ * @param {boolean} [options.shell]  whether to run the program in a shell, which scripts need on
+ *   Windows
  * @returns {Promise<string>} its output, including stderr
  * @throws {CommandError} if it cannot be started, fails or takes too long
  */

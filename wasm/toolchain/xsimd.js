@@ -1,4 +1,5 @@
-// xsimd's headers; see headerLibrary.js. `node wasm/toolchain/xsimd.js` prints their folder.
+// Provides xsimd's headers; see headerLibrary.js. `node wasm/toolchain/xsimd.js` prints their
+// folder.
 
 import { printFolder, provideHeaders } from './headerLibrary.js';
 import { isMain } from './system.js';
