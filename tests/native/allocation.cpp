@@ -40,7 +40,7 @@ void* allocate(std::size_t size, std::size_t alignment) {
   // aligned_alloc requires a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* memory = nullptr;
-  // Sizes beyond any address space are not requested, because valgrind would report them.
+  // Do not request a size beyond the address space, because valgrind would report it.
   if (rounded >= size && rounded <= PTRDIFF_MAX) {
     memory = allocate_aligned(alignment, rounded == 0 ? alignment : rounded);
   }

@@ -38,8 +38,8 @@ void expect_no_allocations(F&& call) {
   EXPECT_EQ(probe.count(), 0);
 }
 
-/// True if a call succeeds with only `allowed` allocations. Otherwise it must throw std::bad_alloc;
-/// any other exception ends the test.
+/// True if a call succeeds with only `allowed` allocations. Otherwise the call must throw
+/// std::bad_alloc; any other exception ends the test.
 template <class F>
 bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
   AllocationProbe probe;
@@ -52,8 +52,9 @@ bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
   }
 }
 
-/// Repeats a call that may make no allocation, then one, then two, until the call succeeds. After
-/// each call that runs out of memory, calls check(allowed), which checks that nothing has changed.
+/// Repeats a call until it succeeds, first with no allocation allowed, then with one, then two.
+/// After each call that runs out of memory, calls check(allowed), which checks that nothing has
+/// changed.
 template <class Call, class Check>
 void expect_unchanged_until_memory_suffices(Call&& call, Check&& check) {
   std::int64_t allowed = 0;
@@ -74,7 +75,7 @@ std::string error_or_bad_alloc(F&& call) {
   }
 }
 
-/// Repeats a call: first its first allocation fails, then its second, and so on. Returns the number
+/// Repeats a call, making its first allocation fail, then its second, and so on. Returns the number
 /// of calls that throw std::bad_alloc. Any other exception ends the test.
 template <class F>
 int out_of_memory_failures(F&& call) {
@@ -89,7 +90,7 @@ int out_of_memory_failures(F&& call) {
       ++failures;
     }
   }
-  ADD_FAILURE() << "asks for memory again and again";
+  ADD_FAILURE() << "the call never stops requesting memory";
   return failures;
 }
 

@@ -61,7 +61,7 @@ TEST(ElementTypeTest, every_bfloat16_widens_exactly_and_comes_back) {
   expect_every_pattern_widens_exactly<BFloat16>(7);
 }
 
-TEST(ElementTypeTest, conversions_are_there_when_the_program_is_compiled) {
+TEST(ElementTypeTest, conversions_are_constant_expressions) {
   static_assert(Float16(1.0F).bits() == 0x3C00 && Float16(65519.0F).bits() == 0x7BFF);
   static_assert(Float16(65520.0F).bits() == 0x7C00 && Float16(0x1p-25F).bits() == 0);
   static_assert(static_cast<float>(Float16::from_bits(1)) == 0x1p-24F);
@@ -97,7 +97,7 @@ TEST(AnyTensorTest, is_made_of_views_of_every_type) {
   static_assert(!std::is_constructible_v<AnyTensor, TensorView<std::uint16_t>>);
 }
 
-TEST(AnyTensorTest, parts_of_it_are_those_of_its_elements) {
+TEST(AnyTensorTest, parts_match_the_parts_of_its_elements) {
   std::vector<Float16> halves;
   for (int i = 0; i < 24; ++i) halves.emplace_back(static_cast<float>(i));
   const AnyTensor x = TensorView<Float16>(halves.data(), {2, 3, 4});

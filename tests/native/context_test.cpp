@@ -29,7 +29,7 @@ using attn_test::error_of;
 using attn_test::Random;
 using attn_test::same_bits;
 
-/// False in the two WebAssembly variants without threads.
+/// True unless this program is one of the two WebAssembly variants without threads.
 bool has_threads() { return Context({.num_threads = 2}).num_threads() == 2; }
 
 #ifdef __EMSCRIPTEN__
@@ -70,7 +70,7 @@ TEST_P(ContextTest, environment_chooses_the_instruction_set) {
   EXPECT_EQ(Context({.num_threads = 1}).instruction_set(), GetParam());
 }
 
-TEST_P(ContextTest, option_is_stronger_than_the_environment) {
+TEST_P(ContextTest, option_takes_precedence_over_the_environment) {
   const InstructionSetVariable variable("no such thing");
   EXPECT_EQ(Context({.num_threads = 1, .instruction_set = GetParam()}).instruction_set(),
             GetParam());
@@ -206,15 +206,15 @@ TEST_P(ContextTest, can_be_moved) {
   EXPECT_EQ(many.back().num_threads(), 1);
 }
 
-TEST(ContextThreadsTest, number_of_threads_is_as_asked_for) {
+TEST(ContextThreadsTest, number_of_threads_is_as_requested) {
   if (!has_threads()) GTEST_SKIP() << "there are no threads";
   for (const int threads : {1, 2, 3}) {
     EXPECT_EQ(Context({.num_threads = threads}).num_threads(), threads);
   }
 }
 
-TEST(ContextThreadsTest, zero_asks_for_as_many_threads_as_can_run) {
-  // At most one thread per processor; control groups and affinity may allow fewer.
+TEST(ContextThreadsTest, zero_requests_as_many_threads_as_can_run) {
+  // There is at most one thread per processor. Control groups and affinity may allow fewer.
   const int cores =
       has_threads() ? static_cast<int>(std::max(1U, std::thread::hardware_concurrency())) : 1;
   EXPECT_GE(Context().num_threads(), 1);
@@ -240,7 +240,7 @@ TEST(ContextInstructionSetTest, an_empty_variable_counts_as_unset) {
             attn::supported_instruction_sets().front());
 }
 
-TEST(ContextInstructionSetTest, an_unknown_name_is_an_error_that_lists_the_known) {
+TEST(ContextInstructionSetTest, an_unknown_name_is_an_error_that_lists_the_known_names) {
   if (!kReadsEnvironment) GTEST_SKIP() << "there is no environment";
   const InstructionSetVariable variable("avx3");
   std::string known;
@@ -251,7 +251,7 @@ TEST(ContextInstructionSetTest, an_unknown_name_is_an_error_that_lists_the_known
             "invalid_argument: ATTN_ISA: got \"avx3\", needs one of: " + known);
 }
 
-TEST(ContextInstructionSetTest, one_that_the_machine_lacks_is_an_error) {
+TEST(ContextInstructionSetTest, a_set_that_the_machine_lacks_is_an_error) {
 #if defined(__x86_64__) || defined(__EMSCRIPTEN__)
   const InstructionSet missing = InstructionSet::kNeon;
 #else
@@ -267,7 +267,7 @@ TEST(ContextInstructionSetTest, one_that_the_machine_lacks_is_an_error) {
   EXPECT_EQ(error_of([] { Context context({.num_threads = 1}); }), message);
 }
 
-TEST(DefaultContextTest, is_one_and_the_same) {
+TEST(DefaultContextTest, is_always_the_same_object) {
   EXPECT_EQ(&Context::default_context(), &Context::default_context());
   EXPECT_GE(Context::default_context().num_threads(), 1);
 }

@@ -23,7 +23,7 @@ TEST(ErrorTest, carries_its_code_and_message) {
   EXPECT_STREQ(error.what(), "key: got length 6, needs 5, the length of value");
 }
 
-TEST(ErrorTest, says_of_the_argument_what_it_got_and_needs) {
+TEST(ErrorTest, says_what_the_argument_got_and_needs) {
   const Error error(ErrorCode::kShapeMismatch, "key", "length 6, needs", "5: got, needs 6");
   EXPECT_EQ(error.argument(), "key");
   EXPECT_EQ(error.got(), "length 6, needs");
@@ -44,7 +44,7 @@ TEST(ErrorTest, a_copy_outlives_the_original) {
   EXPECT_EQ(copy.needs(), "5");
 }
 
-TEST(ErrorTest, a_zero_byte_cuts_nothing_off) {
+TEST(ErrorTest, a_zero_byte_does_not_truncate_the_message) {
   using namespace std::string_view_literals;
   const Error error(ErrorCode::kNotFound, "a\0b"sv, "c\0d"sv, "e\0f"sv);
   EXPECT_STREQ(error.what(), "a b: got c d, needs e f");

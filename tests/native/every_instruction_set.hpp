@@ -27,8 +27,7 @@ inline std::vector<attn::InstructionSet> instruction_sets_of_build() {
 #endif
 }
 
-/// All instruction sets above, plus instruction sets that differ from these only in their bfloat16
-/// kernels.
+/// Like instruction_sets_of_build(), plus the instruction sets that add only bfloat16 kernels.
 inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
   std::vector<attn::InstructionSet> sets = instruction_sets_of_build();
 #if defined(__x86_64__)
@@ -40,14 +39,14 @@ inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
 }
 
 /// A fixture whose tests run once for each instruction set of the build. They are skipped for
-/// instruction sets that this machine cannot execute. For example,
+/// instruction sets that this machine cannot execute. Example:
 ///
 ///   using LinearTest = attn_test::EveryInstructionSet;
 ///   INSTANTIATE_EVERY_INSTRUCTION_SET(LinearTest);
 ///   TEST_P(LinearTest, bias_is_added) { attn::linear(..., context()); }
 ///
-/// defines LinearTest.bias_is_added/avx2 and so on. A fixture with its own members derives from
-/// this class.
+/// The example defines the tests LinearTest.bias_is_added/avx2 and so on. To add members to a
+/// fixture, derive it from this class.
 class EveryInstructionSet : public ::testing::TestWithParam<attn::InstructionSet> {
  protected:
   void SetUp() override {
@@ -79,8 +78,8 @@ inline std::string instruction_set_name(
 
 }  // namespace attn_test
 
-/// Also covers the instruction sets with their own bfloat16 kernels, for tests with bfloat16
-/// tensors.
+/// Like INSTANTIATE_EVERY_INSTRUCTION_SET, plus the instruction sets that add only bfloat16
+/// kernels. For tests with bfloat16 tensors.
 #define INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(Suite)                                        \
   INSTANTIATE_TEST_SUITE_P(, Suite,                                                          \
                            ::testing::ValuesIn(attn_test::bf16_instruction_sets_of_build()), \

@@ -13,7 +13,7 @@ namespace {
 using attn::IdView;
 using ::testing::ElementsAre;
 
-TEST(IdViewTest, is_made_from_either_width_and_from_whatever_holds_ids_side_by_side) {
+TEST(IdViewTest, accepts_both_widths_and_any_contiguous_container) {
   const std::vector<std::int64_t> wide{5, 6, 7, 8, 9, 10};
   std::array<std::int32_t, 3> narrow{1, -2, 3};
   const auto first = [](const IdView& ids) { return ids(0); };

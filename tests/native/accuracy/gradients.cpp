@@ -1,5 +1,5 @@
-// Gradients: each row runs a forward and a backward pass on a tape and compares with the
-// reference's own derivatives.
+// Rows for gradients. Each row runs a forward and a backward pass on a tape and compares the
+// gradients with the reference's derivatives.
 
 #include <algorithm>
 #include <cmath>
@@ -63,8 +63,8 @@ void add_bounded(Case& c, const attn::ConstTensor& got, const Bounded& exact) {
   c.add(values_of(got), exact.exact, exact.error);
 }
 
-/// A bound propagated from layer to layer grows with every layer, so the bound for stacks of layers
-/// is based on measurements instead.
+/// Adds a gradient whose bound is 1e-5 of the tensor's largest gradient. A bound that is propagated
+/// from layer to layer would grow too large in a stack, so this bound is based on measurements.
 void add_of_tensor(Case& c, const attn::ConstTensor& got, const Bounded& exact) {
   double largest = 0;
   for (const double x : exact.exact.values) largest = std::max(largest, std::abs(x));
@@ -199,7 +199,7 @@ const Row kRelative("gradients of attention, relative keys and values", "k 16, N
                           });
                     });
 
-/// Covers both outputs and both log-sum-exps.
+/// Measures the gradients of both outputs and both log-sum-exps.
 const Row kMerge("gradients of merge_attention", "N 65, D 64, normal", kErrorOfSums, [](Case& c) {
   constexpr std::int64_t kRows = 65, kWidth = 64;
   const Array of_rows({1, 1, kRows, kWidth}), of_sums({1, 1, kRows});

@@ -75,8 +75,8 @@ const Row kLinear("Linear", "(33, 257) to 65, normal", kLinearBound,
 const Row kLinearRow("Linear", "(1, 1024) to 65, normal", kLinearBound,
                      [](Case& c) { measure_linear(c, 1, 1024, 65); });
 
-/// Measures a Linear with 16-bit weights. The numbers in x are exact in that type, so that nothing
-/// is rounded before the products.
+/// Measures a Linear with 16-bit weights. The numbers in x are exact in the type of the weights, so
+/// that nothing is rounded before the products.
 template <class Number>
 void measure_stored_linear(Case& c, std::int64_t rows, std::int64_t in, std::int64_t out) {
   attn::Linear layer(in, out, true, attn::kElementType<Number>);
@@ -105,8 +105,8 @@ const Row kFloat16Linear("Linear, float16", "(33, 257) to 65, normal", kLinearBo
 const Row kFloat16LinearRow("Linear, float16", "(1, 1024) to 65, normal", kLinearBound,
                             [](Case& c) { measure_stored_linear<attn::Float16>(c, 1, 1024, 65); });
 
-/// Adds the errors of y to the case. y is a layer norm of x that attn computed. The bounds on the
-/// errors are the bounds stated in the header of LayerNorm.
+/// Adds the errors of y, attn's layer norm of x. The bounds are the bounds in the header of
+/// LayerNorm.
 void add_normalised(Case& c, const std::vector<float>& y, const Array& x, const Array& weight,
                     const Array& bias) {
   const double eps = attn::LayerNormOptions().eps;

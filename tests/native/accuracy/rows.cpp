@@ -6,7 +6,7 @@ namespace accuracy {
 namespace {
 
 /// The list of all rows. It is created on first use, because the rows are global variables in other
-/// files, which may be initialised before those of this file.
+/// files, which may be initialised before the variables of this file.
 std::vector<Row>& all_rows() {
   static std::vector<Row> all;
   return all;

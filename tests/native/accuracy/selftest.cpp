@@ -1,7 +1,7 @@
 // attn-selftest, which is installed with the library and is also a page for browsers. It checks
 // every operation on every instruction set of the machine against a reference in double precision,
-// and measures the speed of the machine and of a dozen operations. It prints one block of text, to
-// be pasted into a bug report.
+// and measures the speed of the machine and of a dozen operations. It prints one block of text that
+// users can paste into a bug report.
 
 #include <algorithm>
 #include <array>
@@ -59,8 +59,9 @@ std::string processor() {
   return name.empty() ? "unknown processor" : name;
 }
 
-/// The shortest time of a call, in seconds. Times groups of calls that take at least 5 ms, because
-/// browsers round times to a tenth of a millisecond: at least five groups, for a tenth of a second.
+/// The shortest time of a call, in seconds. Measures groups of calls that take at least 5 ms each,
+/// because browsers round times to a tenth of a millisecond. Measures at least five groups, and for
+/// at least a tenth of a second.
 double seconds_of(const std::function<void()>& call) {
   using Clock = std::chrono::steady_clock;
   const auto since = [](Clock::time_point start) {
@@ -93,8 +94,10 @@ bool check(attn::InstructionSet isa) {
     if (!(result.largest_share() <= 1)) wrong.push_back(row.operation() + ", " + row.range());
   }
   const std::size_t total = accuracy::rows().size();
-  std::printf("%-12s %zu of %zu operations within their bounds, at most %.0f %% of one\n",
-              attn::to_string(isa), total - wrong.size(), total, 100 * largest_share);
+  std::printf(
+      "%-12s %zu of %zu operations within their bounds, the largest error at %.0f %% of its "
+      "bound\n",
+      attn::to_string(isa), total - wrong.size(), total, 100 * largest_share);
   for (const std::string& name : wrong) std::printf("             WRONG: %s\n", name.c_str());
   return wrong.empty();
 }

@@ -189,8 +189,8 @@ TEST_F(AttentionErrorTest, further_outputs_of_the_wrong_shape) {
 }
 
 TEST_F(AttentionErrorTest, sizes_beyond_the_address_space) {
-  // These views have strides of 0 and far more elements than memory could hold. The call must not
-  // access any of them.
+  // With strides of 0, a view can declare more elements than memory can hold. The call must fail
+  // without accessing an element.
   const auto huge = [&](std::vector<std::int64_t> shape) {
     const std::vector<std::int64_t> strides(shape.size(), 0);
     return attn::TensorView<float>(written_.data(), shape, strides);

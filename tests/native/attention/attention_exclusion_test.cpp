@@ -241,8 +241,8 @@ class Poison {
     }
   }
 
-  /// Expects that poison in the key and value rows [first, second) of each pair in `spans` changes
-  /// no bit of the results.
+  /// Fills the key and value rows [first, second) of each pair in `spans` with NaN and infinities,
+  /// and expects that no bit of the results changes.
   static void expect_no_leak(const AttentionProblem& p,
                              const std::vector<std::pair<int, int>>& spans,
                              attn::Context& context) {
@@ -358,7 +358,7 @@ TEST_P(AttentionExclusionTest, a_fully_masked_row_of_poison_is_zero) {
   }
 }
 
-TEST_P(AttentionExclusionTest, nan_in_what_is_attended_reaches_the_output) {
+TEST_P(AttentionExclusionTest, nan_in_an_attended_key_or_value_reaches_the_output) {
   Random random;
   const AttentionSizes sizes{.num_queries = 60, .num_keys = 300, .head_dim = 9, .value_dim = 5};
   for (const std::int64_t at : {0, 1, 17, 255, 256, 299}) {
@@ -398,7 +398,7 @@ TEST_P(AttentionExclusionTest, nan_in_a_query_spoils_its_own_row_only) {
   }
 }
 
-TEST_P(AttentionExclusionTest, weights_of_excluded_keys_are_zero_beside_nan) {
+TEST_P(AttentionExclusionTest, weight_of_an_excluded_key_is_zero_even_if_other_weights_are_nan) {
   const std::vector<float> query{1}, key{kNaN, 1, 2}, value{1, 2, 3};
   const std::vector<std::uint8_t> mask{1, 1, 0};
   std::vector<float> output(1), weights(3, 9);
@@ -414,7 +414,7 @@ TEST_P(AttentionExclusionTest, weights_of_excluded_keys_are_zero_beside_nan) {
   EXPECT_EQ(weights[2], 0.0F);
 }
 
-TEST_P(AttentionExclusionTest, excluded_keys_have_weight_0_beside_attended_nan) {
+TEST_P(AttentionExclusionTest, excluded_keys_match_the_reference_even_if_another_key_is_nan) {
   for (const std::int64_t queries : {1, 20, 108}) {
     Random random;
     AttentionProblem p({.num_queries = queries, .num_keys = 40, .head_dim = 4, .value_dim = 3},
@@ -438,7 +438,7 @@ TEST_P(AttentionExclusionTest, infinite_values_are_passed_on) {
   expect_matches_reference(p, context());
 }
 
-TEST_P(AttentionExclusionTest, a_row_done_again_for_an_excluded_nan_keeps_its_bits) {
+TEST_P(AttentionExclusionTest, a_row_computed_again_because_of_an_excluded_nan_keeps_its_bits) {
   Random random;
   AttentionProblem p({.num_queries = 60, .num_keys = 700, .head_dim = 8, .value_dim = 17}, random);
   p.mask_shape = {700};

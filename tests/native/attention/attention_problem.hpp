@@ -41,10 +41,10 @@ struct AttentionProblem {
   attn::Diagonal diagonal = attn::Diagonal::top_left();
   bool causal = false;
   std::optional<attn::Window> window;
-  std::vector<std::int32_t> valid_lens;  ///< batch, or batch · num_queries values
+  std::vector<std::int32_t> valid_lens;  ///< batch, or batch · num_queries lengths
   std::vector<std::int32_t> key_lens;    ///< batch values
 
-  std::int64_t max_distance = 0;  ///< of relative keys and values
+  std::int64_t max_distance = 0;  ///< largest distance in relative keys and values
   bool relative_per_head = false;
   std::vector<float> relative_keys, relative_values;
   std::vector<float> alibi_slopes;
@@ -56,7 +56,7 @@ struct AttentionProblem {
   float dropout = 0;
   attn::RandomStream dropout_random;
 
-  /// Standard normal query, key and value.
+  /// Makes a problem with standard normal queries, keys and values.
   AttentionProblem(const AttentionSizes& sizes_, Random& random)
       : sizes(sizes_),
         query(random.normals(count(query_shape()))),
@@ -207,7 +207,7 @@ class AttentionInputs {
   FloatTensor bias_, relative_keys_, relative_values_, alibi_slopes_, t5_table_, sinks_;
 };
 
-/// The outputs to request in addition to the output itself.
+/// The results to request in addition to the output.
 struct AttentionWants {
   bool scores = false;  ///< scaled, capped and biased scores
   bool weights = false;

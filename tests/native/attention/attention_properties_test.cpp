@@ -106,7 +106,7 @@ TEST_P(AttentionPropertiesTest, weights_are_not_negative_and_sum_to_1_or_all_are
   }
 }
 
-TEST_P(AttentionPropertiesTest, outputs_lie_within_the_hull_of_the_values) {
+TEST_P(AttentionPropertiesTest, outputs_are_within_the_hull_of_the_values) {
   Random random;
   for (int round = 0; round < kRounds && !HasFailure(); ++round) {
     const AttentionProblem p = random_problem(random);
@@ -353,7 +353,7 @@ TEST_P(AttentionPropertiesTest, any_number_of_threads_gives_the_same_bits) {
   }
 }
 
-TEST_P(AttentionPropertiesTest, asking_for_more_outputs_keeps_the_bits) {
+TEST_P(AttentionPropertiesTest, requesting_more_outputs_keeps_the_bits) {
   Random random;
   AttentionProblem p = attn_test::grouped_problem(random);
   p.softcap = 4.0F;
@@ -495,7 +495,7 @@ TEST_P(AttentionPropertiesTest, weights_sum_to_one) {
   }
 }
 
-TEST_P(AttentionPropertiesTest, scores_of_ten_thousand_are_no_trouble) {
+TEST_P(AttentionPropertiesTest, scores_of_ten_thousand_do_not_overflow) {
   Random random;
   for (const float size : {100.0F, 1e4F, 1e6F}) {
     AttentionProblem p({.num_queries = 50, .num_keys = 600, .head_dim = 1, .value_dim = 4}, random);

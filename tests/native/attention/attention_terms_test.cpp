@@ -142,7 +142,7 @@ TEST_P(AttentionTermsTest, dropout_of_1_leaves_zeros) {
   }
 }
 
-TEST_P(AttentionTermsTest, dropout_depends_on_the_stream_and_the_place_alone) {
+TEST_P(AttentionTermsTest, dropout_depends_only_on_the_stream_and_the_position) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {
     SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
@@ -225,7 +225,7 @@ TEST_P(AttentionTermsTest, all_terms_compose_in_every_layout) {
   }
 }
 
-TEST_P(AttentionTermsTest, one_query_ignores_what_is_not_finite_in_excluded_keys_and_values) {
+TEST_P(AttentionTermsTest, one_query_ignores_nan_and_infinity_in_excluded_keys_and_values) {
   Random random;
   AttentionProblem clean({.batch = 1,
                           .query_heads = 2,
@@ -398,8 +398,8 @@ TEST(AttentionTermsErrorTest, null_data_of_any_optional_tensor) {
 }
 
 TEST(AttentionTermsErrorTest, sizes_beyond_32_bits) {
-  // These views have strides of 0 and far more elements than memory could hold. The call must not
-  // access any of them.
+  // With strides of 0, a view can declare more elements than memory can hold. The call must fail
+  // without accessing an element.
   float memory = 5;
   const auto huge = [&](std::vector<std::int64_t> shape) {
     const std::vector<std::int64_t> strides(shape.size(), 0);

@@ -56,7 +56,7 @@ struct Sizes {
   std::int64_t batch, query_heads, key_heads, queries, keys, dim, value_dim;
 };
 
-/// Compares a call with tensors of these types with the float32 call.
+/// Compares a call on tensors of these types with the same call in float32.
 void expect_float32_rounded_once(const Sizes& s, const std::vector<ElementType>& types,
                                  Layout layout, AttentionOptions options, Random& random,
                                  attn::Context& context) {
@@ -147,7 +147,7 @@ void fill(KeyValueCache& cache, const FloatTensor& keys, const FloatTensor& valu
   }
 }
 
-TEST_P(AttentionTypesTest, a_cache_gives_what_its_numbers_give) {
+TEST_P(AttentionTypesTest, a_cache_gives_the_result_for_its_stored_numbers) {
   Random random;
   for (const ElementType type : kCacheTypes) {
     for (const std::int64_t queries : {1, 7}) {
@@ -179,8 +179,8 @@ TEST_P(AttentionTypesTest, a_cache_gives_what_its_numbers_give) {
             EXPECT_TRUE(same_bits(got.values(), want.values()));
             continue;
           }
-          // Here the scales multiply whole sums rather than single numbers, so the last bits may
-          // differ.
+          // For one query over an int8 cache, attn multiplies whole sums by the scales, not single
+          // numbers. The last bits may therefore differ.
           const std::vector<float> a = got.values(), b = want.values();
           for (std::size_t i = 0; i < a.size(); ++i) {
             ASSERT_NEAR(a[i], b[i], 4e-6 * std::sqrt(static_cast<double>(dim))) << i;

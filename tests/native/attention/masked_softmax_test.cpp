@@ -167,7 +167,7 @@ TEST_P(MaskedSoftmaxTest, excluded_values_have_no_effect) {
   }
 }
 
-TEST_P(MaskedSoftmaxTest, nan_that_takes_part_makes_its_row_nan_but_not_what_is_excluded) {
+TEST_P(MaskedSoftmaxTest, included_nan_makes_its_row_nan_except_in_excluded_columns) {
   for (const float poison : {kNaN, kInfinity}) {
     for (const std::size_t place : {0, 1, 16, 33}) {
       std::vector<float> x(3 * 40, 0.5F);
@@ -229,7 +229,7 @@ TEST_P(MaskedSoftmaxTest, is_equivariant_under_permutation_and_invariant_under_a
   }
 }
 
-TEST_P(MaskedSoftmaxTest, any_strides_and_the_input_itself_may_be_the_output) {
+TEST_P(MaskedSoftmaxTest, any_strides_work_and_the_output_may_be_the_input) {
   Random random;
   const Shape shape{2, 3, 7, 35};
   const std::vector<float> x = random.normals(2 * 3 * 7 * 35);
@@ -256,7 +256,7 @@ TEST_P(MaskedSoftmaxTest, any_strides_and_the_input_itself_may_be_the_output) {
   }
 }
 
-TEST_P(MaskedSoftmaxTest, a_mask_may_lie_otherwise_than_the_numbers_or_be_none) {
+TEST_P(MaskedSoftmaxTest, a_mask_may_have_other_strides_than_the_numbers_or_be_absent) {
   Random random;
   const Shape shape{3, 7, 35};
   const std::vector<float> x = random.normals(3 * 7 * 35);
@@ -280,7 +280,7 @@ TEST_P(MaskedSoftmaxTest, a_mask_may_lie_otherwise_than_the_numbers_or_be_none) 
   }
 }
 
-TEST_P(MaskedSoftmaxTest, a_row_has_the_same_bits_in_any_company) {
+TEST_P(MaskedSoftmaxTest, a_row_has_the_same_bits_among_any_other_rows) {
   Random random;
   const std::vector<float> x = random.normals(300 * 200);
   const std::vector<float> all = softmax(x, {300, 200}, {}, 1);
@@ -296,7 +296,7 @@ TEST_P(MaskedSoftmaxTest, a_row_has_the_same_bits_in_any_company) {
                         softmax({x.begin(), x.begin() + 101}, {1, 101})));
 }
 
-TEST_P(MaskedSoftmaxTest, no_numbers_are_no_work) {
+TEST_P(MaskedSoftmaxTest, empty_tensors_are_accepted) {
   attn::masked_softmax({nullptr, {0, 4}}, {nullptr, {0, 4}}, {}, context());
   attn::masked_softmax({nullptr, {4, 0}}, {nullptr, {4, 0}}, {}, context());
 }

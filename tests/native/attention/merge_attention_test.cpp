@@ -112,7 +112,7 @@ TEST_P(MergeAttentionTest, parts_of_a_sequence_give_the_whole_in_any_grouping) {
     const auto attend = [&](std::int64_t begin, std::int64_t end) {
       Part part{Values(query.size()), Values(kHeads * kQueries)};
       attn::AttentionOptions options{.causal = causal};
-      // Query i may attend to keys up to 100 + i of the whole sequence.
+      // In the whole sequence, query i attends to the keys j ≤ 100 + i.
       options.diagonal = attn::Diagonal::offset(100 - begin);
       options.log_sum_exp = {part.log_sum_exp.data(), {1, kHeads, kQueries}};
       attn::scaled_dot_product_attention(q, k.slice(2, begin, end), v.slice(2, begin, end),
@@ -148,7 +148,7 @@ TEST_P(MergeAttentionTest, a_part_with_nothing_to_attend_to_is_not_read) {
   EXPECT_THAT(nothing.log_sum_exp, Each(-kInfinity));
 }
 
-TEST_P(MergeAttentionTest, nan_of_a_part_comes_out) {
+TEST_P(MergeAttentionTest, nan_in_a_part_reaches_the_output) {
   const Shape shape{3, 1};
   const Part a{{1, kNaN, 1}, {kNaN, -200, 0}}, b{{2, 2, 2}, {0, 0, kInfinity}};
   const Part got = merge(a, b, shape);
@@ -191,7 +191,7 @@ TEST_P(MergeAttentionTest, any_layout_and_number_of_threads_give_the_same_bits) 
   }
 }
 
-TEST_P(MergeAttentionTest, no_rows_and_no_columns_do_no_harm) {
+TEST_P(MergeAttentionTest, empty_tensors_are_accepted) {
   EXPECT_TRUE(merge({{}, {}}, {{}, {}}, {0, 3}).output.empty());
   const Part got = merge({{}, {0, 0}}, {{}, {0, 1}}, {2, 0});
   EXPECT_NEAR(got.log_sum_exp[0], std::log(2.0), 1e-6);

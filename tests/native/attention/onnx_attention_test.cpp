@@ -101,7 +101,7 @@ TEST_P(OnnxAttentionTest, grouped_and_multi_query_heads) {
   }
 }
 
-TEST_P(OnnxAttentionTest, values_may_have_a_head_size_of_their_own) {
+TEST_P(OnnxAttentionTest, values_may_have_a_different_head_size) {
   Random random;
   for (const std::int64_t v_head_size : {1, 10, 17, 40}) {
     SCOPED_TRACE(v_head_size);
@@ -166,7 +166,7 @@ TEST_P(OnnxAttentionTest, qk_matmul_output_mode_gives_the_stages_in_order) {
 // attn's float32 softmax stays within its error bounds compared with a softmax in double precision.
 // FLOAT16 and BFLOAT16 require less precision than attn provides: a softmax in these types has
 // larger errors.
-TEST_P(OnnxAttentionTest, softmax_precision_asks_for_no_more_than_float32_gives) {
+TEST_P(OnnxAttentionTest, softmax_precision_requires_no_more_than_float32) {
   Random random;
   OnnxProblem p({.queries = 20, .keys = 100, .head_size = 16}, random);
   reference::OnnxAttention node;
@@ -236,7 +236,7 @@ TEST_P(OnnxAttentionTest, masks_of_every_rank_boolean_and_float) {
   }
 }
 
-TEST_P(OnnxAttentionTest, a_mask_of_rank_3_tells_heads_apart_and_not_batch_entries) {
+TEST_P(OnnxAttentionTest, a_mask_of_rank_3_differs_by_head_and_not_by_batch_entry) {
   Random random;
   OnnxProblem p({.batch = 3, .q_heads = 3, .queries = 4, .keys = 6}, random);
   p.set_mask({3, 4, 6}, true, random);
@@ -400,7 +400,7 @@ TEST_P(OnnxAttentionTest, fully_masked_rows_in_every_stage) {
   }
 }
 
-TEST_P(OnnxAttentionTest, minus_infinity_in_a_float_mask_excludes_in_spite_of_softcap) {
+TEST_P(OnnxAttentionTest, minus_infinity_in_a_float_mask_excludes_despite_softcap) {
   Random random;
   OnnxProblem p({.queries = 7, .keys = 40}, random);
   p.node.softcap = 2.0F;
@@ -478,7 +478,7 @@ TEST_P(OnnxAttentionTest, plus_infinity_in_a_float_mask_makes_its_row_nan) {
   }
 }
 
-TEST_P(OnnxAttentionTest, what_is_not_finite_in_padding_has_no_effect) {
+TEST_P(OnnxAttentionTest, nan_and_infinity_in_padding_have_no_effect) {
   Random random;
   OnnxProblem p({.batch = 2, .queries = 4, .keys = 20}, random);
   p.node.softcap = 2.0F;

@@ -28,7 +28,7 @@ using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 
-/// For each kernel in bf16_kernels(), one context with `num_threads` threads.
+/// Returns one context with `num_threads` threads for each table in bf16_kernels().
 std::vector<std::unique_ptr<attn::Context>> contexts(int num_threads = 2) {
   std::vector<std::unique_ptr<attn::Context>> result;
   for (const auto& kernels : attn_test::bf16_kernels()) {
@@ -189,7 +189,7 @@ TEST(Bf16AttentionTest, keys_that_are_copied_and_keys_that_are_not_give_the_same
   }
 }
 
-TEST(Bf16AttentionTest, what_pairs_do_not_do_has_the_bits_of_the_widened_call) {
+TEST(Bf16AttentionTest, calls_without_pair_products_have_the_bits_of_the_widened_call) {
   Random random;
   for (const auto& context : contexts()) {
     AttentionProblem p = grouped(random);
@@ -233,7 +233,7 @@ TEST(Bf16AttentionTest, a_machine_gives_the_bits_of_its_emulation) {
   }
 }
 
-TEST(Bf16AttentionTest, one_key_gives_its_value_but_for_float32s_rounding) {
+TEST(Bf16AttentionTest, one_key_gives_its_value_up_to_float32_rounding) {
   Random random;
   AttentionProblem p =
       problem_of({.num_queries = 20, .num_keys = 60, .head_dim = 16, .value_dim = 16}, random);

@@ -52,7 +52,7 @@ std::vector<Bf16Pair> packed(index cols, index depth, const std::vector<std::uin
   return pairs;
 }
 
-/// The type and layout in which A is passed.
+/// The type and layout of the matrix A.
 enum class From { kFloat, kBf16, kBf16Apart, kBf16Columns };
 
 /// Computes C = A · Bᵀ + bias for row-major matrices in one call.
@@ -147,7 +147,7 @@ TEST(Bf16ProductTest, rows_do_not_depend_on_each_other) {
   }
 }
 
-TEST(Bf16ProductTest, results_may_lie_apart) {
+TEST(Bf16ProductTest, results_may_be_strided) {
   Random random;
   for (const auto& [rows, cols, depth] : {Size{40, 50, 700}, {5, 64, 32}}) {
     const auto a = bits_of(random.normals(rows * depth));
@@ -176,7 +176,7 @@ TEST(Bf16ProductTest, results_may_lie_apart) {
   }
 }
 
-TEST(Bf16ProductTest, columns_do_not_feel_what_is_stored_behind_them) {
+TEST(Bf16ProductTest, numbers_stored_after_the_columns_have_no_effect) {
   Random random;
   const index rows = 20, depth = 37;
   const auto a = bits_of(random.normals(rows * depth));
@@ -241,7 +241,7 @@ TEST(Bf16ProductTest, the_instruction_computes_what_its_emulation_does) {
 }
 
 TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
-  // The product with 1 is the rounded A.
+  // Multiplying A by 1 gives A rounded to bf16.
   Random random;
   const std::vector<std::uint16_t> one{BFloat16(1.0F).bits(), 0};
   const std::vector<Bf16Pair> pairs = packed(1, 2, one);

@@ -24,10 +24,10 @@ struct Bf16Kernels {
 const std::vector<Bf16Kernels>& bf16_kernels();
 
 #if defined(__x86_64__)
-/// For machines with AVX512-BF16.
+/// Returns the kernels with emulated AMX tiles, for machines with AVX512-BF16.
 const attn::kernels::Bf16Table& emulated_tiles_on_avx512() noexcept;
 #elif defined(__aarch64__)
-/// For machines with neon_bf16.
+/// Returns the kernels with emulated bf16 instructions, for machines with neon_bf16.
 const attn::kernels::Bf16Table& emulated_quads_on_neon() noexcept;
 #endif
 

@@ -35,10 +35,11 @@ double taken(float x) noexcept {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0, static_cast<double>(x)) : x;
 }
 
-/// BFMul in the Arm Architecture Reference Manual. The product needs no more bits than a float has.
+/// Computes BFMul of the Arm Architecture Reference Manual. The product of two bf16 numbers fits
+/// into a float.
 float bf16_product(float a, float b) noexcept { return rounded_to_odd(taken(a) * taken(b)); }
 
-/// BFAdd in the Arm Architecture Reference Manual.
+/// Computes BFAdd of the Arm Architecture Reference Manual.
 float bf16_sum(float a, float b) noexcept {
   const double x = taken(a), y = taken(b);
   const double sum = x + y;
@@ -70,7 +71,7 @@ std::uint32_t converted(float x) noexcept {
   return (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
 }
 
-/// `Base`, in which the emulation replaces the bfloat16 instructions.
+/// Replaces the bfloat16 instructions of `Base` with the emulation.
 template <class Base>
 struct EmulatedQuads : Base {
   using typename Base::F;

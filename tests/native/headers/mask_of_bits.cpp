@@ -1,4 +1,4 @@
-// Must not compile: the compiler's error is under test.
+// This file must not compile. A test checks the compiler's error.
 
 #include <attn/attn.hpp>
 #include <vector>

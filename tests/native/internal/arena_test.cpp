@@ -45,7 +45,7 @@ TEST(ArenaTest, rewound_memory_is_used_again) {
   EXPECT_EQ(arena.take(1000), first);
 }
 
-TEST(ArenaTest, what_was_taken_before_a_mark_survives_it) {
+TEST(ArenaTest, memory_taken_before_a_mark_survives_rewinding) {
   Arena arena;
   char* outer = static_cast<char*>(arena.take(1000));
   std::memset(outer, 7, 1000);
@@ -77,7 +77,7 @@ TEST(ArenaTest, a_steady_loop_stops_asking_for_memory) {
   EXPECT_EQ(round(), 0);
 }
 
-TEST(ArenaTest, released_memory_is_asked_for_again) {
+TEST(ArenaTest, released_memory_is_requested_again) {
   Arena arena;
   const Arena::Mark mark = arena.mark();
   arena.take(100);
@@ -88,7 +88,7 @@ TEST(ArenaTest, released_memory_is_asked_for_again) {
   EXPECT_GT(probe.count(), 0);
 }
 
-TEST(ArenaTest, too_much_is_bad_alloc_and_leaves_the_arena_usable) {
+TEST(ArenaTest, too_large_a_request_throws_bad_alloc_and_leaves_the_arena_usable) {
   Arena arena;
   const Arena::Mark mark = arena.mark();
   EXPECT_THROW(arena.take(SIZE_MAX), std::bad_alloc);

@@ -45,7 +45,7 @@ std::vector<Call> calls(Random& random) {
     return &calls.back().problem;
   };
   const auto spoil = [](AttentionProblem& p, std::int64_t from_key) {
-    // Poisons the last keys of every head, which valid lengths then exclude.
+    // Sets the values of the last keys of every head to NaN. Valid lengths exclude these keys.
     for (std::int64_t row = 0; row < p.sizes.batch * p.sizes.key_heads; ++row) {
       for (std::int64_t key = from_key; key < p.sizes.num_keys; ++key) {
         const auto at =

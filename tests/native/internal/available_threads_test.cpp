@@ -78,7 +78,7 @@ TEST(AvailableThreadsTest, the_smallest_quota_of_all_outer_groups_counts) {
   EXPECT_EQ(files.processors(), 2);
 }
 
-TEST(AvailableThreadsTest, version_1_quota_is_that_of_the_cpu_controller) {
+TEST(AvailableThreadsTest, version_1_quota_comes_from_the_cpu_controller) {
   const ControlGroupFiles files("5:cpuset:/app\n4:cpu,cpuacct:/app\n3:cpuacct_of_mine:/app\n");
   files.write("cpu,cpuacct/app/cpu.cfs_quota_us", "250000\n");
   files.write("cpu,cpuacct/app/cpu.cfs_period_us", "50000\n");

@@ -140,7 +140,7 @@ TEST_P(ElementsTest, any_widths_and_strides) {
   }
 }
 
-TEST_P(ElementsTest, int8_rows_are_within_their_bound_and_say_what_is_not_finite) {
+TEST_P(ElementsTest, int8_rows_are_within_their_bound_and_report_numbers_that_are_not_finite) {
   attn_test::Random random;
   for (const std::int64_t cols : {1, 3, 16, 67, 128}) {
     std::vector<float> from = random.normals(6 * cols);

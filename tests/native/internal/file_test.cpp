@@ -8,7 +8,7 @@
 #include <fstream>
 #include <span>
 
-// WebAssembly's files are in memory.
+// WebAssembly keeps files in memory, which is too small for this test.
 #if !defined(__EMSCRIPTEN__)
 
 namespace {
@@ -18,7 +18,7 @@ TEST(FileTest, reads_beyond_4_gigabytes) {
       std::filesystem::path(::testing::TempDir()) / "attn_reads_beyond_4_gigabytes";
   std::ofstream(path) << "start";
   constexpr std::int64_t k4Gigabytes = std::int64_t{1} << 32;
-  // The file has a hole and takes no space on the disk.
+  // The file is sparse, so it takes no space on the disk.
   std::filesystem::resize_file(path, static_cast<std::uintmax_t>(k4Gigabytes + 1));
   {
     attn::InputFile file(path);

@@ -668,7 +668,7 @@ TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
             } else {
               want = relu ? (sum < 0 ? 0 : sum) : std::tanh(sum);
             }
-            // Slopes are at most 1, and the error of tanh itself is 3e-7.
+            // The slopes of the activations are at most 1, and the error of tanh itself is 3e-7.
             bound.at({i, c}) = 4 * kUnit * (std::isfinite(size) ? size : 1) + (relu ? 0 : 1e-6);
             got.push_back(next[at]);
           }
@@ -684,7 +684,7 @@ TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
 }
 
 // Compares the words with Philox4x32-10, implemented as its paper describes.
-TEST_P(KernelsTest, random_words_are_those_of_philox) {
+TEST_P(KernelsTest, random_words_match_philox) {
   Random random;
   const auto philox = [](std::uint64_t seed, std::uint64_t stream, std::uint64_t block, int word) {
     std::uint32_t c[4] = {

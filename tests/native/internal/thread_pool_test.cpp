@@ -44,7 +44,7 @@ TEST(ThreadPoolTest, a_worker_does_one_thing_at_a_time) {
   EXPECT_EQ(clashes, 0);
 }
 
-TEST(ThreadPoolTest, what_the_workers_wrote_is_seen_after_the_loop) {
+TEST(ThreadPoolTest, writes_of_the_workers_are_visible_after_the_loop) {
   ThreadPool pool(3);
   std::vector<std::int64_t> squares(1000);  // plain memory: ThreadSanitizer checks the order
   for (int round = 0; round < 200; ++round) {
@@ -145,7 +145,7 @@ TEST(ThreadPoolTest, workers_that_fall_asleep_are_woken_again) {
   }
 }
 
-TEST(ThreadPoolTest, without_its_threads_a_pool_works_alone) {
+TEST(ThreadPoolTest, a_pool_whose_threads_have_ended_uses_the_calling_thread) {
   ThreadPool pool(3, {}, 2);
   const int num_threads = pool.num_threads();
   pool.end_threads();

@@ -35,7 +35,7 @@ std::string error_for(std::string_view header, std::size_t data_size = 0) {
   return error_for(safetensors_file(header, data_size));
 }
 
-TEST(SafetensorsErrorTest, a_header_by_itself_is_checked_against_the_size_of_its_file) {
+TEST(SafetensorsErrorTest, a_header_alone_is_checked_against_the_size_of_its_file) {
   const Bytes file =
       safetensors_file(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
   const std::int64_t size = std::ssize(file);
@@ -104,7 +104,7 @@ TEST(SafetensorsErrorTest, unknown_names_and_wrong_shapes) {
 
 // ---- Hostile files
 
-TEST(SafetensorsErrorTest, a_file_without_room_for_the_length) {
+TEST(SafetensorsErrorTest, a_file_too_short_for_the_length) {
   EXPECT_EQ(error_for(Bytes{}),
             "invalid_format: safetensors: got 0 bytes, needs at least 8 for the length of the "
             "header");
@@ -131,7 +131,7 @@ TEST(SafetensorsErrorTest, a_header_length_beyond_the_limit_or_the_file) {
   EXPECT_THAT(error_for(bytes), HasSubstr("got length 100000001, needs at most 100000000"));
 }
 
-TEST(SafetensorsErrorTest, a_header_that_is_no_json) {
+TEST(SafetensorsErrorTest, a_header_that_is_not_json) {
   const std::string start = "invalid_format: safetensors header: got ";
   EXPECT_EQ(error_for(""), start + "\"\" at byte 1, needs \"{\"");
   EXPECT_EQ(error_for(" {}"), start + "\" \" at byte 1, needs \"{\"");
@@ -168,7 +168,7 @@ TEST(SafetensorsErrorTest, text_that_is_not_utf8) {
             "surrogate pair");
 }
 
-TEST(SafetensorsErrorTest, escapes_that_are_none) {
+TEST(SafetensorsErrorTest, invalid_escapes) {
   const std::string start = "invalid_format: safetensors header: got ";
   const auto name = [](const char* escape) {
     return error_for(std::string("{\"") + escape + "\":{}}");
@@ -188,7 +188,7 @@ TEST(SafetensorsErrorTest, escapes_that_are_none) {
               HasSubstr("\"\\u001f\" at byte 3, needs a string without control characters"));
 }
 
-TEST(SafetensorsErrorTest, deep_nesting_is_refused_at_once) {
+TEST(SafetensorsErrorTest, deep_nesting_is_rejected_at_once) {
   std::string header = R"({"a":)";
   header.append(200000, '[');
   EXPECT_EQ(error_for(header), "invalid_format: tensor \"a\": got an array, needs an object");
@@ -224,7 +224,7 @@ TEST(SafetensorsErrorTest, values_of_the_wrong_kind) {
             start + "an object as data_offsets, needs an array of numbers");
 }
 
-TEST(SafetensorsErrorTest, numbers_that_no_size_can_be) {
+TEST(SafetensorsErrorTest, numbers_that_cannot_be_sizes) {
   const auto shape = [](const char* number) {
     return error_for(std::string(R"({"a":{"shape":[)") + number + "]}}");
   };
@@ -311,7 +311,7 @@ TEST(SafetensorsErrorTest, unknown_dtypes) {
       "invalid_format: tensor \"a\": got dtype \"\", needs a dtype of the safetensors format");
 }
 
-TEST(SafetensorsErrorTest, places_that_do_not_fit) {
+TEST(SafetensorsErrorTest, data_offsets_that_do_not_fit) {
   const std::string start = "invalid_format: tensor \"a\": got data_offsets ";
   const auto at = [](const std::string& place, std::size_t data = 8) {
     return error_for(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":)" + place + "}}", data);

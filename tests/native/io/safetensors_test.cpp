@@ -97,7 +97,7 @@ TEST(SafetensorsTest, names_may_be_escaped_and_empty) {
   EXPECT_TRUE(beyond.contains("😀"));
 }
 
-TEST(SafetensorsTest, text_comes_back_as_it_was_written) {
+TEST(SafetensorsTest, text_is_read_as_it_was_written) {
   const std::string text = "\x01\x0F\x1F\b\t\n\f\r\"\\/é😀\x7F";
   const auto bytes = attn::to_safetensors({}, {{"note", text}});
   const Safetensors file = Safetensors::view(bytes);
@@ -106,7 +106,7 @@ TEST(SafetensorsTest, text_comes_back_as_it_was_written) {
   for (std::size_t i = 8; i < bytes.size(); ++i) EXPECT_GE(std::to_integer<int>(bytes[i]), 0x20);
 }
 
-TEST(SafetensorsTest, tensors_without_elements_take_no_place) {
+TEST(SafetensorsTest, tensors_without_elements_take_no_space) {
   const Safetensors file = Safetensors::own(
       safetensors_file(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
                        R"("none":{"dtype":"F32","shape":[3,0],"data_offsets":[4,4]},)"
@@ -117,7 +117,7 @@ TEST(SafetensorsTest, tensors_without_elements_take_no_place) {
   file.read("none", {nullptr, {3, 0}});
 }
 
-TEST(SafetensorsTest, every_layout_can_be_read_to) {
+TEST(SafetensorsTest, tensors_can_be_read_into_every_layout) {
   const Bytes bytes = safetensors_file_of<std::uint32_t>(
       R"({"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})",
       {0x3F800000, 0x40000000, 0x40400000, 0x40800000, 0x40A00000, 0x40C00000});
@@ -224,7 +224,7 @@ TEST(SafetensorsTest, numbers_are_rounded_to_bfloat16) {
   expect_rounded(ElementType::kBFloat16, all_of("BF16"), 0x7F80);
 }
 
-TEST(SafetensorsTest, short_numbers_are_half_of_the_bytes) {
+TEST(SafetensorsTest, two_byte_numbers_take_half_of_the_bytes) {
   const FloatTensor x({3, 5}, std::vector<float>(15, 0.5F), Layout::kReversed);
   const NamedTensor tensor{"x", x.view()};
   const auto file = Safetensors::own(
@@ -235,8 +235,8 @@ TEST(SafetensorsTest, short_numbers_are_half_of_the_bytes) {
   EXPECT_EQ(file.read("x"), std::vector<float>(15, 0.5F));
 }
 
-TEST(SafetensorsTest, tensors_of_short_numbers_are_written_bit_by_bit) {
-  // These include signalling NaNs, which no conversion leaves unchanged.
+TEST(SafetensorsTest, tensors_of_two_byte_numbers_are_written_bit_by_bit) {
+  // The numbers include signalling NaNs, which no conversion leaves unchanged.
   const std::vector<std::uint16_t> bits{0x3C00, 0xC001, 0x0001, 0x7F81, 0xFF80, 0x7D01};
   std::vector<attn::Float16> halves(6);
   std::vector<attn::BFloat16> brains(6);
@@ -329,7 +329,7 @@ TEST(SafetensorsTest, float64_is_rounded_to_the_nearest_float32) {
   EXPECT_EQ(strided[4], 16777216);
 }
 
-TEST(SafetensorsTest, files_of_other_kinds_are_named) {
+TEST(SafetensorsTest, files_in_other_formats_are_recognised) {
   const auto error_about = [](std::string text) {
     text.resize(200, 'x');
     const auto bytes = std::as_bytes(std::span(text));
@@ -371,7 +371,7 @@ TEST(SafetensorsTest, writes_the_official_bytes) {
                                 0x40800000, 0x40A00000}));
 }
 
-TEST(SafetensorsTest, nothing_is_a_file_too) {
+TEST(SafetensorsTest, a_file_without_tensors_is_valid) {
   EXPECT_EQ(text_of(attn::to_safetensors({})), std::string("\10\0\0\0\0\0\0\0{}      ", 16));
 }
 

@@ -41,7 +41,7 @@ Safetensors saved(const attn::Module& module, std::string_view prefix = "") {
   return Safetensors::own(attn::to_safetensors(attn::state_dict(module, prefix)));
 }
 
-TEST(StateDictTest, layers_of_todays_models_go_through_a_file) {
+TEST(StateDictTest, layers_of_todays_models_are_saved_and_loaded) {
   Random random;
   for (const attn::TransformerLayerOptions& options : attn_test::todays_layers()) {
     attn::TransformerEncoder source({.final_norm = true, .layers = {options, options}});
@@ -116,7 +116,7 @@ TEST(StateDictTest, weights_of_two_bytes_are_saved_and_loaded_bit_by_bit) {
   }
 }
 
-TEST(StateDictTest, names_and_shapes_are_those_of_pytorch) {
+TEST(StateDictTest, names_and_shapes_match_pytorch) {
   const attn::MultiHeadAttention layer({.d_model = 6, .num_heads = 2, .bias = true});
   const Safetensors file = saved(layer, "encoder.self_attn.");
   EXPECT_THAT(file.entry("encoder.self_attn.in_proj_weight").shape, ElementsAre(18, 6));
@@ -149,7 +149,7 @@ TEST(StateDictTest, half_precision_is_converted) {
   EXPECT_THAT(values_of(layer, "weight"), ElementsAre(1.0F, -2.0F));
 }
 
-TEST(StateDictTest, what_is_missing_and_unexpected_is_listed) {
+TEST(StateDictTest, missing_and_unexpected_names_are_listed) {
   Random random;
   Linear source(2, 3, false), target(2, 3);
   set(source, random);

@@ -35,8 +35,8 @@ class Exp2NonpositiveTest : public attn_test::EveryInstructionSet {
     return weights;
   }
 
-  /// Calls check(score, weight, weight of a score of 0) for every `step`-th float from one negative
-  /// number down to another.
+  /// Calls check(score, weight, weight of a score of 0) for every `step`-th float from `from` down
+  /// to `to`. Both are negative.
   template <class F>
   void for_each_float(float from, float to, std::uint32_t step, F&& check) const {
     std::uint32_t bits = std::bit_cast<std::uint32_t>(from);

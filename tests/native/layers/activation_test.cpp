@@ -84,7 +84,7 @@ TEST_P(ActivationTest, is_within_the_stated_error) {
   }
 }
 
-TEST_P(ActivationTest, of_sigmoid_is_within_the_stated_error) {
+TEST_P(ActivationTest, sigmoid_is_within_the_stated_error) {
   std::vector<float> x;
   for (int exponent = -126; exponent <= 6; ++exponent) {
     for (const float mantissa : {1.0F, 1.2345F, 1.3749999F}) {
@@ -113,7 +113,7 @@ TEST_P(ActivationTest, of_sigmoid_is_within_the_stated_error) {
   EXPECT_EQ(activated({-89}, Activation::kSilu, context())[0], 0.0F);
 }
 
-TEST_P(ActivationTest, nan_and_infinity_come_out_as_in_pytorch) {
+TEST_P(ActivationTest, nan_and_infinity_give_the_results_of_pytorch) {
   const std::vector<float> x{kNaN, kInfinity, -kInfinity, 0.0F, -0.0F, 3e38F, -3e38F};
   EXPECT_THAT(activated({kInfinity, -kInfinity, 0.0F}, Activation::kTanh, context()),
               ::testing::ElementsAre(1, -1, 0));

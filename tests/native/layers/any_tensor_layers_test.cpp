@@ -106,7 +106,7 @@ TEST_P(AnyTensorLayersTest, linear_computes_in_float32_and_rounds_once) {
   }
 }
 
-TEST_P(AnyTensorLayersTest, batches_are_converted_however_they_lie) {
+TEST_P(AnyTensorLayersTest, batches_are_converted_in_every_layout) {
   Random random;
   float none = 0;
   const attn::Linear layer = [] {
@@ -127,7 +127,7 @@ TEST_P(AnyTensorLayersTest, batches_are_converted_however_they_lie) {
   }
 }
 
-TEST_P(AnyTensorLayersTest, linear_takes_bfloat16_as_it_is_where_inputs_are_rounded) {
+TEST_P(AnyTensorLayersTest, linear_reads_bfloat16_unchanged_where_inputs_are_rounded) {
   Random random;
   for (const auto [rows, in, out] :
        {std::array<std::int64_t, 3>{1, 1, 1}, {3, 33, 17}, {20, 70, 65}, {40, 64, 64}}) {

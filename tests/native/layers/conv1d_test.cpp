@@ -164,7 +164,7 @@ TEST_P(Conv1dTest, any_number_of_threads_any_batch_and_layout_give_the_same_bits
   }
 }
 
-TEST_P(Conv1dTest, nan_reaches_the_windows_it_lies_in) {
+TEST_P(Conv1dTest, nan_reaches_the_windows_that_contain_it) {
   Random random;
   const ConvLayer layer({.in_channels = 2, .out_channels = 3, .kernel_size = 2, .dilation = 3},
                         random);

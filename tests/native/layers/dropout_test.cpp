@@ -42,7 +42,7 @@ TEST_P(DropoutTest, without_training_nothing_changes) {
   EXPECT_TRUE(same_bits(x, drop(x, {})));
 }
 
-TEST_P(DropoutTest, drops_what_the_words_of_the_stream_say_and_scales_the_rest) {
+TEST_P(DropoutTest, drops_the_elements_that_the_random_words_select_and_scales_the_rest) {
   Random random;
   const std::vector<float> x = random.normals(1003);
   for (const float p : {0.1F, 0.5F, 0.9F, 1.0F}) {
@@ -56,7 +56,7 @@ TEST_P(DropoutTest, drops_what_the_words_of_the_stream_say_and_scales_the_rest) 
   }
 }
 
-TEST_P(DropoutTest, drops_about_the_share_asked_for) {
+TEST_P(DropoutTest, drops_about_the_requested_share) {
   const std::vector<float> ones(100000, 1.0F);
   const std::vector<float> y =
       drop(ones, {.probability = 0.3F, .training = true, .random = {3, 4}});

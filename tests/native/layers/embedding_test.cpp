@@ -27,7 +27,7 @@ using attn_test::same_bits;
 using EmbeddingTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(EmbeddingTest);
 
-TEST_P(EmbeddingTest, rows_are_those_of_the_table) {
+TEST_P(EmbeddingTest, rows_come_from_the_table) {
   Random random;
   for (const std::int64_t width : {1, 5, 16, 33}) {
     Embedding embedding({.num_embeddings = 7, .embedding_dim = width});
@@ -71,7 +71,7 @@ TEST_P(EmbeddingTest, rows_can_be_scaled_by_the_root_of_their_width) {
   }
 }
 
-TEST_P(EmbeddingTest, initialization_is_normal_but_for_padding) {
+TEST_P(EmbeddingTest, initialization_is_normal_except_for_padding) {
   for (const std::int64_t padding : {2, -3}) {
     Embedding embedding({.num_embeddings = 5, .embedding_dim = 1000, .padding_idx = padding});
     embedding.initialize_normal({1, 2}, 0.5F, context());

@@ -16,7 +16,7 @@
 #include "random.hpp"
 #include "reference/linear.hpp"
 
-/// Checks that FeedForward and GatedFeedForward share.
+/// Test code for both FeedForward and GatedFeedForward.
 namespace attn_test {
 
 template <class Layer>
@@ -48,7 +48,7 @@ struct RandomNetwork {
   }
 };
 
-/// Compares outputs with `exact`, which computes them from an input.
+/// Compares the outputs of a network with the outputs that `exact` computes from the same input.
 template <class Layer, class Exact>
 void expect_exact(const RandomNetwork<Layer>& layer, std::int64_t out_features, Random& random,
                   attn::Context& context, Exact&& exact) {
@@ -60,7 +60,8 @@ void expect_exact(const RandomNetwork<Layer>& layer, std::int64_t out_features, 
   EXPECT_TRUE(is_within(y.values(), want.exact, want.error));
 }
 
-/// Compares layouts of (7, 12), in place, on `several` threads with one thread.
+/// Runs the network in place on inputs of several layouts, with the threads of `several`. Expects
+/// the bits of a call on one thread.
 template <class Layer>
 void expect_the_same_bits_in_every_layout(const Layer& network, Random& random, attn::Context& one,
                                           attn::Context& several) {

@@ -61,7 +61,7 @@ TEST_P(FeedForwardTest, matches_the_reference) {
 }
 
 // D2L 11.7.2: the function is the same at every position.
-TEST_P(FeedForwardTest, every_position_is_by_itself) {
+TEST_P(FeedForwardTest, every_position_is_computed_separately) {
   Random random;
   const Network network({.d_model = 4, .dim_feedforward = 4, .out_features = 8}, random);
   const std::vector<float> x(2 * 3 * 4, 1.0F);

@@ -72,7 +72,7 @@ TEST_P(GruTest, any_number_of_threads_any_batch_and_layout_give_the_same_bits) {
   attn_test::expect_same_bits_for_any_threads_batch_and_layout<GRU>(context(1), context(2));
 }
 
-TEST_P(GruTest, nan_comes_out_from_its_step_on) {
+TEST_P(GruTest, nan_appears_in_outputs_from_its_step_on) {
   GRU layer({2, 5});
   attn_test::expect_nan_from_its_step_on(layer, context());
 }

@@ -183,7 +183,7 @@ TEST(IntermediatesTest, stages_go_to_the_options_as_well) {
   EXPECT_THAT(shown["biased_scores"].shape(), ElementsAre(1, 2, 3, 3));
 }
 
-TEST(IntermediatesTest, rotary_positions_show_what_is_rotated) {
+TEST(IntermediatesTest, rotary_positions_show_queries_and_keys_before_and_after_rotation) {
   Random random;
   const attn::RotaryEmbeddingOptions rotation{.rotary_dim = 4};
   attn::MultiHeadAttention attention(
@@ -240,7 +240,7 @@ TEST(IntermediatesTest, an_encoder_layer_shows_every_step) {
   }
 }
 
-TEST(IntermediatesTest, asking_changes_no_bit_of_the_output) {
+TEST(IntermediatesTest, requesting_intermediates_changes_no_bit_of_the_output) {
   Random random;
   for (const bool norm_first : {false, true}) {
     attn::TransformerEncoder encoder(
@@ -276,7 +276,7 @@ TEST(IntermediatesTest, a_stack_shows_its_layers) {
   expect_same(shown["norm.output"], through(norm, shown["layers.1.output"], 8), "norm");
 }
 
-TEST(IntermediatesTest, a_decoder_shows_both_attentions_and_what_a_state_holds) {
+TEST(IntermediatesTest, a_decoder_shows_both_attentions_and_the_contents_of_a_state) {
   for (const bool norm_first : {false, true}) {
     Random random;
     attn::TransformerDecoder decoder(
@@ -329,7 +329,7 @@ TEST(IntermediatesTest, a_single_decoder_layer_shows_them_too) {
   EXPECT_THAT(shown["multihead_attn.q"].shape(), ElementsAre(2, 4, 4));
 }
 
-TEST(IntermediatesTest, without_a_batch_there_is_none_in_what_is_shown) {
+TEST(IntermediatesTest, inputs_without_a_batch_give_intermediates_without_a_batch) {
   Random random;
   attn::TransformerEncoder encoder({.layer = kLayer});
   randomize(encoder, random);
@@ -436,7 +436,7 @@ TEST(IntermediatesTest, bahdanaus_decoder_shows_all_steps) {
   }
 }
 
-TEST(IntermediatesErrorTest, an_unknown_name_names_the_nearest_before_anything_is_computed) {
+TEST(IntermediatesErrorTest, an_unknown_name_is_an_error_that_suggests_the_nearest) {
   const attn::TransformerEncoder encoder({.layer = kLayer, .num_layers = 2});
   const ShapedNumbers x({1, 5, 8});
   ShapedNumbers y({1, 5, 8});
@@ -448,7 +448,7 @@ TEST(IntermediatesErrorTest, an_unknown_name_names_the_nearest_before_anything_i
   EXPECT_FALSE(shown.contains("layers.0.resid_mid"));
 }
 
-TEST(IntermediatesErrorTest, what_was_not_computed_is_not_there) {
+TEST(IntermediatesErrorTest, intermediates_that_were_not_computed_are_missing) {
   attn::MultiHeadAttention attention(
       {.d_model = 8, .num_heads = 2, .positions = {.rotary = attn::RotaryEmbeddingOptions{}}});
   const ShapedNumbers x({1, 3, 8});
@@ -508,7 +508,7 @@ TEST(IntermediatesErrorTest, running_out_of_memory_leaves_outputs_and_caches_as_
   EXPECT_EQ(state.length(), 2);
 }
 
-TEST(IntermediatesTest, what_is_not_asked_for_takes_no_memory) {
+TEST(IntermediatesTest, intermediates_that_were_not_requested_take_no_memory) {
   attn::Context context({.num_threads = 1});
   const attn::TransformerEncoderLayer layer(kLayer);
   const ShapedNumbers x({1, 5, 8});

@@ -234,7 +234,7 @@ attn::TransformerLayerOptions vision_layer() {
           .positions = {.rotary = rotation(RotaryAxes::kSections)}};
 }
 
-TEST_P(LayerPositionsTest, a_block_as_qwen2_vl_has_it_matches_the_reference) {
+TEST_P(LayerPositionsTest, a_block_of_qwen2_vl_matches_the_reference) {
   Random random;
   const attn::TransformerLayerOptions options = vision_layer();
   attn::TransformerEncoderLayer layer(options);
@@ -273,7 +273,7 @@ TEST_P(LayerPositionsTest, a_block_as_qwen2_vl_has_it_matches_the_reference) {
                         1e-5));
 }
 
-TEST_P(LayerPositionsTest, stacks_give_them_to_the_layers_that_rotate_and_caches_go_on) {
+TEST_P(LayerPositionsTest, stacks_pass_positions_to_the_layers_that_rotate_and_caches_continue) {
   Random random;
   attn::TransformerLayerOptions still = vision_layer();  // like every fourth layer of SmolLM 3
   still.positions = {};
@@ -339,7 +339,7 @@ TEST_P(LayerPositionsTest, stacks_give_them_to_the_layers_that_rotate_and_caches
   });
 }
 
-TEST(LayerPositionsErrorTest, what_is_wrong_is_said_and_nothing_is_written) {
+TEST(LayerPositionsErrorTest, errors_name_the_problem_and_nothing_is_written) {
   const MultiHeadAttention attention(vision_attention(RotaryAxes::kSections, false));
   const MultiHeadAttention plain({.d_model = 20, .num_heads = 2, .positions = {.rotary = {{}}}});
   const MultiHeadAttention still({.d_model = 20});

@@ -163,7 +163,7 @@ TEST_P(LinearTest, every_layout_gives_the_same_bits) {
   }
 }
 
-TEST_P(LinearTest, rows_wherever_they_lie_give_the_same_bits) {
+TEST_P(LinearTest, rows_with_any_stride_give_the_same_bits) {
   constexpr std::int64_t kRows = 40, kDepth = 300, kOut = 50;
   Random random;
   const LinearLayer layer(kDepth, kOut, true, random);
@@ -186,7 +186,7 @@ TEST_P(LinearTest, rows_wherever_they_lie_give_the_same_bits) {
   }
 }
 
-TEST_P(LinearTest, parameters_of_every_layout_are_taken) {
+TEST_P(LinearTest, parameters_of_every_layout_are_accepted) {
   Random random;
   const LinearLayer layer(33, 50, true, random);
   const std::vector<float> x = random.normals(33);
@@ -236,7 +236,7 @@ TEST_P(LinearTest, a_moved_layer_keeps_its_weights) {
   EXPECT_TRUE(same_bits(y, before));
 }
 
-TEST_P(LinearTest, one_that_is_tied_has_the_weights_of_the_embedding) {
+TEST_P(LinearTest, a_tied_layer_has_the_weights_of_the_embedding) {
   Random random;
   auto embedding = std::make_unique<attn::Embedding>(
       attn::EmbeddingOptions{.num_embeddings = 19, .embedding_dim = 7, .scale_by_sqrt_dim = true});
@@ -366,7 +366,7 @@ constexpr std::array kStoredFormats = {
     attn::WeightFormat(attn::ElementType::kFloat16),
     attn::WeightFormat(attn::ElementType::kBFloat16, /*rounds_inputs=*/false)};
 
-TEST_P(LinearBf16Test, weights_of_16_bits_give_the_bits_of_float32_ones) {
+TEST_P(LinearBf16Test, weights_of_16_bits_give_the_bits_of_float32_weights) {
   Random random;
   for (const attn::WeightFormat format : kStoredFormats) {
     for (const auto [in, out] : {std::array<std::int64_t, 2>{1, 1},
@@ -422,7 +422,7 @@ TEST_P(LinearBf16Test, weights_of_16_bits_that_are_not_finite_spoil_their_own_ou
   }
 }
 
-TEST(LinearParametersTest, of_bfloat16_are_kept_as_such) {
+TEST(LinearParametersTest, of_bfloat16_stay_bfloat16) {
   Linear linear(3, 2, true, attn::ElementType::kBFloat16);
   EXPECT_THAT(linear.parameter_names(), ::testing::ElementsAre("weight", "bias"));
   EXPECT_EQ(linear.parameter_type("weight"), attn::ElementType::kBFloat16);

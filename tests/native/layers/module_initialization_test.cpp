@@ -83,7 +83,7 @@ TEST(ModuleInitializationTest, is_what_the_layer_computes_with) {
   EXPECT_EQ(y, weight[0]);
 }
 
-TEST(ModuleInitializationTest, asks_for_no_memory) {
+TEST(ModuleInitializationTest, allocates_nothing) {
   attn::Context context({.num_threads = 1});
   attn::Conv1d layer({.in_channels = 2, .out_channels = 3, .kernel_size = 4});
   attn_test::AllocationProbe probe;

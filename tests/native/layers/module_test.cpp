@@ -72,7 +72,7 @@ class Scale : public Module {
   int changes_of_weight = 0;
 };
 
-TEST(ModuleTest, names_carry_those_of_the_layers_around_them) {
+TEST(ModuleTest, names_begin_with_the_names_of_the_enclosing_layers) {
   const Outer outer;
   EXPECT_THAT(outer.parameter_names(),
               ElementsAre("layers.0.linear1.weight", "layers.0.linear1.bias",
@@ -152,7 +152,7 @@ TEST(ModuleTest, a_layer_that_is_moved_keeps_its_parameters) {
   EXPECT_EQ(y, 6);
 }
 
-TEST(ModuleTest, a_child_that_is_added_anew_takes_the_place_of_the_old_one) {
+TEST(ModuleTest, a_child_that_is_added_again_replaces_the_old_one) {
   Outer outer;
   outer.replace_plain(Linear(2, 1));
   EXPECT_THAT(outer.parameter("linear.weight").shape(), ElementsAre(1, 2));
@@ -193,7 +193,7 @@ TEST(ModuleTest, a_parameter_of_rank_0_is_one_number) {
   EXPECT_EQ(*scale.factor.data(), 3.0F);
 }
 
-TEST(ModuleTest, a_failed_set_changes_nothing) {
+TEST(ModuleTest, a_failed_set_parameter_changes_nothing) {
   Scale scale;
   const std::vector<float> values(6, 1.0F);
   EXPECT_EQ(error_of([&] { scale.set_parameter("weight", {values.data(), {3, 2}}); }),
@@ -240,7 +240,7 @@ TEST(ModuleTest, what_a_visitor_writes_takes_part_in_forward) {
   EXPECT_EQ(y, 2 * 3 + 2);
 }
 
-TEST(ModuleTest, what_is_made_of_a_parameter_is_made_anew_when_that_one_changes) {
+TEST(ModuleTest, data_computed_from_a_parameter_is_computed_again_when_it_changes) {
   Scale scale;
   const std::vector<float> values(6, 1.0F);
   scale.set_parameter("bias", {values.data(), {2}});
@@ -251,7 +251,7 @@ TEST(ModuleTest, what_is_made_of_a_parameter_is_made_anew_when_that_one_changes)
   EXPECT_EQ(scale.changes_of_weight, 2);
 }
 
-TEST(ModuleTest, an_update_that_throws_has_changed_what_it_wrote) {
+TEST(ModuleTest, an_update_that_throws_keeps_what_it_has_written) {
   Outer outer;
   const auto update = [](const attn::Parameter& parameter) {
     *parameter.values.data() = 5;

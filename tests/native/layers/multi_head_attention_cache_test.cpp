@@ -50,7 +50,7 @@ std::vector<float> in_pieces(const MultiHeadAttention& attention, const std::vec
 using MultiHeadAttentionCacheTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(MultiHeadAttentionCacheTest);
 
-TEST_P(MultiHeadAttentionCacheTest, a_cache_gives_what_the_whole_sequence_gives) {
+TEST_P(MultiHeadAttentionCacheTest, decoding_with_a_cache_equals_the_whole_sequence) {
   Random random;
   const MultiHeadAttentionOptions cases[] = {
       {.d_model = 20, .num_heads = 2, .bias = true},
@@ -128,7 +128,7 @@ TEST_P(MultiHeadAttentionCacheTest, a_call_that_fails_leaves_cache_and_outputs_u
             "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above 0");
   EXPECT_EQ(cache.length(), 5);
   EXPECT_TRUE(same_bits({cache.keys().data(), cache.keys().data() + 5 * 8}, before));
-  // Fails each allocation in turn.
+  // Makes each allocation fail, one after the other.
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
   attn_test::expect_unchanged_until_memory_suffices(
       [&] {
@@ -143,7 +143,7 @@ TEST_P(MultiHeadAttentionCacheTest, a_call_that_fails_leaves_cache_and_outputs_u
   EXPECT_EQ(cache.length(), 10);
 }
 
-TEST_P(MultiHeadAttentionCacheTest, decoding_with_room_in_the_cache_does_not_allocate) {
+TEST_P(MultiHeadAttentionCacheTest, decoding_with_free_capacity_in_the_cache_does_not_allocate) {
   Random random;
   const MultiHeadLayer layer({.d_model = 16, .num_heads = 2, .positions = {.alibi = true}}, random);
   const std::vector<float> x = random.normals(16);

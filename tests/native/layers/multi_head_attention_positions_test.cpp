@@ -46,7 +46,7 @@ std::vector<float> projected(const MultiHeadAttention& layer, const char* weight
 using MultiHeadAttentionPositionsTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(MultiHeadAttentionPositionsTest);
 
-TEST_P(MultiHeadAttentionPositionsTest, every_positional_scheme_is_what_attention_makes_of_it) {
+TEST_P(MultiHeadAttentionPositionsTest, every_positional_scheme_equals_the_option_of_attention) {
   Random random;
   constexpr std::int64_t kBatch = 2, kLength = 11, kWidth = 24, kHeads = 3, kDim = 8;
   const attn::RotaryEmbeddingOptions rotation{.rotary_dim = 6,
@@ -96,7 +96,7 @@ TEST_P(MultiHeadAttentionPositionsTest, every_positional_scheme_is_what_attentio
   }
 }
 
-TEST_P(MultiHeadAttentionPositionsTest, rotary_outputs_depend_on_distances_alone) {
+TEST_P(MultiHeadAttentionPositionsTest, rotary_outputs_depend_only_on_distances) {
   Random random;
   const MultiHeadLayer layer({.d_model = 16, .num_heads = 2, .positions = {.rotary = {{}}}},
                              random);
@@ -147,7 +147,7 @@ TEST_P(MultiHeadAttentionPositionsTest, key_lens_move_rotary_queries_per_batch_e
   }
 }
 
-TEST_P(MultiHeadAttentionPositionsTest, terms_of_a_call_stand_in_place_of_the_layers_own) {
+TEST_P(MultiHeadAttentionPositionsTest, terms_of_a_call_replace_the_terms_of_the_layer) {
   Random random;
   const MultiHeadLayer with(
       {.d_model = 12, .num_heads = 2, .positions = {.alibi = true}, .sinks = true}, random);
@@ -163,7 +163,7 @@ TEST_P(MultiHeadAttentionPositionsTest, terms_of_a_call_stand_in_place_of_the_la
                         self_attention(without, x, 1, context(), options)));
 }
 
-TEST(MultiHeadAttentionPositionsParametersTest, follow_pytorchs) {
+TEST(MultiHeadAttentionPositionsParametersTest, follow_the_parameters_of_pytorch) {
   const MultiHeadAttention attention(
       {.d_model = 8,
        .num_heads = 2,

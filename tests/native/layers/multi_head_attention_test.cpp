@@ -208,7 +208,7 @@ TEST_P(MultiHeadAttentionTest, options_of_attention_apply_to_every_head) {
                         expected.attention.log_sum_exp_error));
 }
 
-TEST_P(MultiHeadAttentionTest, a_call_that_gives_scale_softcap_or_window_replaces_the_layers_own) {
+TEST_P(MultiHeadAttentionTest, scale_softcap_and_window_of_a_call_replace_the_values_of_the_layer) {
   Random random;
   const MultiHeadLayer plain({.d_model = 20, .num_heads = 2}, random);
   MultiHeadAttention own(
@@ -232,7 +232,7 @@ TEST_P(MultiHeadAttentionTest, a_call_that_gives_scale_softcap_or_window_replace
                         of_plain({.scale = 0.5F, .softcap = 9, .window = wide})));
 }
 
-TEST_P(MultiHeadAttentionTest, normalised_queries_and_keys_are_shown_on_their_way) {
+TEST_P(MultiHeadAttentionTest, normalised_queries_and_keys_are_intermediates) {
   Random random;
   const MultiHeadLayer layer({.d_model = 12,
                               .num_heads = 3,
@@ -497,7 +497,7 @@ TEST(MultiHeadAttentionParametersTest, are_zero_at_first) {
   }
 }
 
-TEST(MultiHeadAttentionParametersTest, are_drawn_each_from_a_stream_of_its_own) {
+TEST(MultiHeadAttentionParametersTest, are_each_drawn_from_a_separate_stream) {
   const MultiHeadAttentionOptions cases[] = {
       {.d_model = 12, .num_heads = 3, .bias = true},
       {.d_model = 12, .num_heads = 3, .key_dim = 5, .value_dim = 7},
@@ -641,7 +641,7 @@ TEST(MultiHeadAttentionErrorTest, options_of_attention) {
 
 // No machine has enough memory to project this many queries and keys. All rows are at the same
 // address.
-TEST(MultiHeadAttentionErrorTest, options_are_refused_before_anything_is_projected) {
+TEST(MultiHeadAttentionErrorTest, options_are_rejected_before_anything_is_projected) {
   constexpr std::int64_t kMany = (std::int64_t{1} << 31) - 1;
   const MultiHeadAttention attention({.d_model = 256, .num_heads = 2});
   const std::vector<float> x(256);

@@ -11,7 +11,7 @@
 #include "host_tensor.hpp"
 #include "random.hpp"
 
-/// Checks that LayerNorm and RmsNorm share.
+/// Test code for both LayerNorm and RmsNorm.
 namespace attn_test {
 
 template <class Norm>
@@ -37,7 +37,8 @@ void expect_nan_in_its_row(const Norm& norm, float bad, Random& random, attn::Co
   }
 }
 
-/// Compares layouts, batches and `several` threads with one thread.
+/// Runs the norm on several layouts and batches, with the threads of `several`. Expects the bits of
+/// a call on one thread.
 template <class Norm>
 void expect_the_same_bits_for_any_layout_batch_and_threads(const Norm& norm, Random& random,
                                                            attn::Context& one,

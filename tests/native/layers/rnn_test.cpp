@@ -38,7 +38,7 @@ TEST_P(RnnTest, matches_the_reference) {
       reference::Cell::kRelu, context());
 }
 
-TEST_P(RnnTest, no_step_leaves_the_state_as_it_was) {
+TEST_P(RnnTest, a_sequence_without_steps_leaves_the_state_unchanged) {
   Random random;
   RNN layer({2, 3, 2});
   const RecurrentParameters parameters(layer, layer.options(), random);
@@ -55,7 +55,7 @@ TEST_P(RnnTest, any_number_of_threads_any_batch_and_layout_give_the_same_bits) {
   attn_test::expect_same_bits_for_any_threads_batch_and_layout<RNN>(context(1), context(2));
 }
 
-TEST_P(RnnTest, nan_comes_out_from_its_step_on) {
+TEST_P(RnnTest, nan_appears_in_outputs_from_its_step_on) {
   for (const auto activation : {RecurrentActivation::kTanh, RecurrentActivation::kRelu}) {
     RNN layer({2, 5}, activation);
     attn_test::expect_nan_from_its_step_on(layer, context());

@@ -229,9 +229,9 @@ TEST_P(TransformerDecoderTest, a_layer_that_fails_leaves_its_state_and_outputs) 
   EXPECT_EQ(state.self_attention.length(), 4);
 }
 
-// D2L 11.7.5: post-norm with AddNorm, ReLU, no bias in attention; valid lengths 1, 2, 3 … in
-// training.
-TEST_P(TransformerDecoderTest, d2l_decoder_block_is_one_of_its_forms) {
+// The decoder block of D2L 11.7.5 uses post-norm with AddNorm, ReLU, and attention without bias. In
+// training, the valid lengths are 1, 2, 3 …
+TEST_P(TransformerDecoderTest, d2l_decoder_block_is_a_special_case) {
   Random random;
   constexpr std::int64_t kWidth = 24;
   TransformerDecoderLayer block({.d_model = kWidth,
@@ -282,7 +282,7 @@ TEST_P(TransformerDecoderTest, d2l_decoder_block_is_one_of_its_forms) {
   EXPECT_TRUE(same_bits(y, want));
 }
 
-TEST_P(TransformerDecoderTest, dropout_in_training_uses_a_stream_for_each_place) {
+TEST_P(TransformerDecoderTest, dropout_in_training_uses_a_separate_stream_in_each_place) {
   Random random;
   TransformerDecoder decoder(
       {.layer = {.d_model = 8, .num_heads = 2, .dim_feedforward = 8}, .num_layers = 2});

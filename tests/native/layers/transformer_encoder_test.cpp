@@ -240,8 +240,8 @@ TEST_P(TransformerEncoderTest, a_stack_matches_the_reference) {
   }
 }
 
-// D2L 11.7.4: post-norm with AddNorm, ReLU and no bias in attention.
-TEST_P(TransformerEncoderTest, d2l_encoder_block_is_one_of_its_forms) {
+// The encoder block of D2L 11.7.4 uses post-norm with AddNorm, ReLU, and attention without bias.
+TEST_P(TransformerEncoderTest, d2l_encoder_block_is_a_special_case) {
   Random random;
   constexpr std::int64_t kWidth = 24;
   TransformerEncoderLayer block({.d_model = kWidth,
@@ -295,7 +295,7 @@ TEST_P(TransformerEncoderTest, d2l_encoder_block_is_one_of_its_forms) {
   }
 }
 
-TEST_P(TransformerEncoderTest, dropout_of_1_leaves_what_passes_by) {
+TEST_P(TransformerEncoderTest, dropout_of_1_leaves_only_the_residual_connections) {
   TransformerEncoderLayer layer({.d_model = 8, .num_heads = 2, .norm_first = true});
   layer.initialize_xavier(attn::RandomStream{1});
   const std::vector<float> x = Random().normals(6 * 8);
@@ -305,7 +305,7 @@ TEST_P(TransformerEncoderTest, dropout_of_1_leaves_what_passes_by) {
   EXPECT_TRUE(same_bits(y, x));
 }
 
-TEST_P(TransformerEncoderTest, dropout_in_training_uses_a_stream_for_each_place) {
+TEST_P(TransformerEncoderTest, dropout_in_training_uses_a_separate_stream_in_each_place) {
   Random random;
   TransformerEncoder encoder(
       {.layer = {.d_model = 8, .num_heads = 2, .dim_feedforward = 8}, .num_layers = 2});

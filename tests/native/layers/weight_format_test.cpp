@@ -126,7 +126,7 @@ TEST_P(WeightFormatTest, any_number_of_rows_gives_the_bits_of_float32_weights) {
   }
 }
 
-TEST_P(WeightFormatTest, an_embedding_and_what_is_tied_to_it_share_one_table) {
+TEST_P(WeightFormatTest, an_embedding_and_a_layer_tied_to_it_share_one_table) {
   Random random;
   for (const WeightFormat format : kFormats) {
     for (const bool scaled : {false, true}) {
@@ -181,7 +181,7 @@ TEST(WeightFormatParametersTest, are_read_as_any_type) {
   Random random;
   for (const WeightFormat format : {WeightFormat(), kFormats[0], kFormats[1]}) {
     SCOPED_TRACE(attn::to_string(format.type));
-    // An odd number of columns, and a parameter that consists of three matrices.
+    // Tests an odd number of columns, and a parameter that consists of three matrices.
     attn::Linear linear(5, 19, true, format);
     linear.initialize_xavier(1);
     attn::MultiHeadAttention attention({.d_model = 6, .num_heads = 2, .weights = format});
@@ -198,7 +198,7 @@ TEST(WeightFormatParametersTest, are_read_as_any_type) {
   }
 }
 
-TEST(WeightFormatErrorTest, what_is_no_type_of_weights_is_refused) {
+TEST(WeightFormatErrorTest, types_that_weights_cannot_have_are_rejected) {
   static constexpr WeightFormat kWrong = ElementType::kInt8;
   const std::string expected =
       "invalid_argument: weight_type: got int8, needs float32, float16 or bfloat16";

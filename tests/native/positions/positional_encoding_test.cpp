@@ -112,7 +112,7 @@ TEST_P(PositionalEncodingTest, any_number_of_threads_gives_the_same_bits) {
   }
 }
 
-TEST_P(PositionalEncodingTest, any_strides_and_the_input_itself_may_be_the_output) {
+TEST_P(PositionalEncodingTest, any_strides_work_and_the_output_may_be_the_input) {
   Random random;
   const std::vector<float> x = random.normals(2 * 70 * 24);
   const std::vector<float> expected = encode(x, 2, 70, 24, 3);

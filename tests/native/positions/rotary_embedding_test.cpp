@@ -445,7 +445,7 @@ TEST_P(RotaryEmbeddingTest, rotates_the_heads_of_projections_in_place) {
   }
 }
 
-TEST_P(RotaryEmbeddingTest, a_row_has_the_same_bits_in_any_company) {
+TEST_P(RotaryEmbeddingTest, a_row_has_the_same_bits_among_any_other_rows) {
   Random random;
   const RotaryEmbedding rotary({.rotary_dim = 48});
   const std::vector<float> x = random.normals(100 * 48);
