@@ -76,7 +76,7 @@ TYPED_TEST(LengthsViewTest, vectors_of_integers_are_lengths_of_a_masked_softmax)
   EXPECT_EQ(output, expected);
 }
 
-TEST(LengthsViewValueTest, strides_are_those_of_the_tensor) {
+TEST(LengthsViewValueTest, strides_match_the_tensor) {
   const std::int64_t numbers[] = {1, 2, 3, 4, 5, 6};
   const std::array<std::int64_t, 2> shape{3, 2}, strides{1, 3};
   const LengthsView transposed = attn::TensorView<const std::int64_t>(numbers, shape, strides);

@@ -7,8 +7,8 @@
 #include "attn/instruction_set.hpp"
 #include "random.hpp"
 
-// A request for more memory than exists must throw, as it does without sanitizers. These functions
-// have default visibility, because sanitizers may be shared libraries.
+// A request for more memory than exists must throw with sanitizers, too. These functions have
+// default visibility, because sanitizers may be shared libraries.
 extern "C" {
 [[gnu::visibility("default")]] const char* __asan_default_options() {
   return "allocator_may_return_null=1";

@@ -11,7 +11,8 @@
 
 namespace attn_test {
 
-/// The largest of many errors, printed at the end and compared with the bound that a header states.
+/// Collects errors. The destructor prints the largest error and checks it against the bound that a
+/// header states.
 class LargestError {
  public:
   LargestError(std::string what, double stated) : what_(std::move(what)), stated_(stated) {}

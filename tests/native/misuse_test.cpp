@@ -1,5 +1,5 @@
-// Tests misuse of all entry points: every allocation fails in turn, sizes overflow, and outputs
-// overlap inputs. Invalid ranks, sizes, lengths and null pointers are tested with each function.
+// Tests misuse of all entry points: each allocation fails once, sizes overflow, and outputs overlap
+// inputs. Invalid ranks, sizes, lengths and null pointers are tested with each function.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -115,7 +115,7 @@ const std::vector<Call>& AllocationFailureTest::calls() {
   return all;
 }
 
-TEST_F(AllocationFailureTest, leaves_outputs_alone_wherever_memory_ends) {
+TEST_F(AllocationFailureTest, leaves_outputs_unchanged_whichever_allocation_fails) {
   for (const Call& call : calls()) {
     SCOPED_TRACE(call.name);
     std::vector<float> expected(static_cast<std::size_t>(call.shape[0] * call.shape[1]));
@@ -125,7 +125,8 @@ TEST_F(AllocationFailureTest, leaves_outputs_alone_wherever_memory_ends) {
     attn::Context context({.num_threads = 1});
     std::vector<float> output(expected.size(), kUnset);
     std::int64_t allowed = 0;
-    // In a context without scratch memory, fails the first allocation, then the second, and so on.
+    // Calls in a context without scratch memory. The first allocation fails, then the second, and
+    // so on.
     for (; !attn_test::succeeds_with_allocations(
              allowed, [&] { call.run(Tensor(output.data(), call.shape), context); });
          ++allowed) {
@@ -137,7 +138,7 @@ TEST_F(AllocationFailureTest, leaves_outputs_alone_wherever_memory_ends) {
   }
 }
 
-TEST(AllocationFailureOfContextTest, is_bad_alloc_or_fewer_threads_and_leaves_nothing_behind) {
+TEST(AllocationFailureOfContextTest, throws_bad_alloc_or_uses_fewer_threads_and_leaks_nothing) {
   std::int64_t allowed = 0;
   while (!attn_test::succeeds_with_allocations(allowed,
                                                [] { attn::Context context({.num_threads = 4}); })) {
@@ -147,7 +148,7 @@ TEST(AllocationFailureOfContextTest, is_bad_alloc_or_fewer_threads_and_leaves_no
             1);
 }
 
-TEST(AllocationFailureOfLayersTest, is_bad_alloc_and_leaves_nothing_behind) {
+TEST(AllocationFailureOfLayersTest, throws_bad_alloc_and_leaks_nothing) {
   const attn::TransformerLayerOptions layer{.d_model = 8, .num_heads = 2, .dim_feedforward = 16};
   const attn::MultiHeadAttentionOptions heads{
       .d_model = 8,
@@ -197,7 +198,7 @@ TEST(AllocationFailureOfParametersTest, adds_nothing) {
 
 // Messages must show every digit of a size, even if a double cannot represent it.
 
-TEST(LargeNumbersTest, are_said_with_all_their_digits) {
+TEST(LargeNumbersTest, are_printed_with_all_their_digits) {
   attn::KeyValueCache cache(1, 1, 1, 1);
   EXPECT_EQ(
       error_of([&] { cache.truncate(9007199254740993); }),
@@ -269,7 +270,7 @@ INSTANTIATE_EVERY_INSTRUCTION_SET(MisuseTest);
 
 /// The headers forbid overlap, and no call checks for it. With overlap, results are unspecified,
 /// but a call must still write only to its output.
-TEST_P(MisuseTest, an_output_that_overlaps_inputs_is_all_that_is_written) {
+TEST_P(MisuseTest, only_the_output_is_written_even_if_it_overlaps_inputs) {
   constexpr std::int64_t kRows = 40, kWidth = 12, kShift = 5;
   std::vector<float> memory(kRows * kWidth + 64, 0.25F);
   const ConstTensor x(memory.data() + 16, {kRows, kWidth});
@@ -284,7 +285,7 @@ TEST_P(MisuseTest, an_output_that_overlaps_inputs_is_all_that_is_written) {
   }
 }
 
-TEST_P(MisuseTest, tensors_without_elements_are_no_error) {
+TEST_P(MisuseTest, tensors_without_elements_are_accepted) {
   const ConstTensor no_keys(nullptr, {0, 4}), query(nullptr, {0, 4});
   std::vector<float> q(4), y(4, kUnset);
   attn::scaled_dot_product_attention(query, no_keys, no_keys, Tensor(nullptr, {0, 4}), {},

@@ -47,7 +47,7 @@ TEST(OwnedTensorTest, is_an_input_and_an_output) {
   static_assert(!std::is_convertible_v<OwnedTensor, Tensor>);
 }
 
-TEST(OwnedTensorTest, a_copy_has_elements_of_its_own) {
+TEST(OwnedTensorTest, a_copy_has_separate_elements) {
   OwnedTensor x({2}, {1, 2});
   OwnedTensor y = x;
   y(0) = 7;
@@ -58,7 +58,7 @@ TEST(OwnedTensorTest, a_copy_has_elements_of_its_own) {
   EXPECT_NE(OwnedTensor({2, 1}), OwnedTensor({1, 2}));
 }
 
-TEST(OwnedTensorTest, without_elements_or_moved_from_it_stands_for_none) {
+TEST(OwnedTensorTest, a_tensor_without_elements_or_moved_from_is_none) {
   OwnedTensor x({2}, {1, 2});
   const OwnedTensor y = std::move(x);
   EXPECT_THAT(y.values(), ElementsAre(1, 2));

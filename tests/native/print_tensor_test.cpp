@@ -28,8 +28,8 @@ OwnedTensor counted(std::initializer_list<std::int64_t> shape) {
   return tensor;
 }
 
-// The expected texts are what PyTorch prints for the same tensors, without "tensor(" and the
-// indentation that aligns rows with it.
+// PyTorch prints the same texts for these tensors, except that it adds "tensor(" and indents the
+// rows to match.
 
 TEST(PrintTensorTest, rows_are_aligned) {
   EXPECT_EQ(printed(OwnedTensor({2, 2}, {0.5F, -1.25F, 2, 13})),
@@ -54,7 +54,7 @@ TEST(PrintTensorTest, numbers_that_are_not_finite_have_names) {
             "[   nan,    inf,   -inf, 0.5000]");
 }
 
-TEST(PrintTensorTest, matrices_are_apart_by_an_empty_line) {
+TEST(PrintTensorTest, matrices_are_separated_by_an_empty_line) {
   EXPECT_EQ(printed(counted({2, 2, 2})),
             "[[[0., 1.],\n"
             "  [2., 3.]],\n"
@@ -63,7 +63,7 @@ TEST(PrintTensorTest, matrices_are_apart_by_an_empty_line) {
             "  [6., 7.]]]");
 }
 
-TEST(PrintTensorTest, large_ones_are_abridged) {
+TEST(PrintTensorTest, large_tensors_are_abridged) {
   EXPECT_EQ(printed(counted({1001})), "[   0.,    1.,    2., ...,  998.,  999., 1000.]");
   EXPECT_EQ(printed(counted({500, 2})).size(), std::string("[[998., 999.],\n").size() * 500 - 1);
   EXPECT_EQ(printed(counted({501, 2})),

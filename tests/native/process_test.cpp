@@ -73,7 +73,7 @@ bool computes_the_same(Context& context, const AttentionOutputs& expected) {
   return same_bits(attend(shared_problem(), context).output, expected.output);
 }
 
-/// Number of calls made by the thread of compute_for_ever().
+/// Number of calls that the thread started by compute_for_ever() has made.
 std::atomic<long> calls_so_far{0};
 
 void wait_for_calls(long more) {
@@ -244,7 +244,7 @@ TEST_F(ProcessTest, a_forked_child_computes_with_contexts_of_its_parent_and_its_
   });
 }
 
-TEST_F(ProcessTest, a_child_computes_that_was_forked_during_a_call_of_another_thread) {
+TEST_F(ProcessTest, a_child_forked_during_a_call_of_another_thread_can_compute) {
   in_a_process([] {
     Context own({.num_threads = 1});
     const AttentionOutputs expected = attend(shared_problem(), own);

@@ -69,7 +69,7 @@ INSTANTIATE_EVERY_INSTRUCTION_SET(RandomFillTest);
 
 // ---- Uniform numbers
 
-TEST_P(RandomFillTest, uniform_numbers_are_the_words_of_the_stream) {
+TEST_P(RandomFillTest, uniform_numbers_come_from_the_words_of_the_stream) {
   const RandomStream random{0xfedcba9876543210U, 0x0123456789abcdefU};
   const std::vector<float> values = uniform(1003, random, -3, 5);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -78,7 +78,7 @@ TEST_P(RandomFillTest, uniform_numbers_are_the_words_of_the_stream) {
   }
 }
 
-TEST_P(RandomFillTest, uniform_numbers_lie_in_their_range_evenly) {
+TEST_P(RandomFillTest, uniform_numbers_are_evenly_distributed_in_their_range) {
   const std::vector<float> values = uniform(100000, {42, 0});
   EXPECT_GE(*std::ranges::min_element(values), 0.0F);
   EXPECT_LT(*std::ranges::max_element(values), 1.0F);

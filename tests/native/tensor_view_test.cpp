@@ -103,7 +103,7 @@ TEST_F(TensorViewTest, slice_narrows_a_dimension) {
   EXPECT_EQ(view.slice(0, 2, 2).size(0), 0);
 }
 
-TEST_F(TensorViewTest, unsqueeze_puts_a_dimension_of_one_in) {
+TEST_F(TensorViewTest, unsqueeze_inserts_a_dimension_of_size_1) {
   const Tensor view(numbers_.data(), {3, 4});
   EXPECT_THAT(view.unsqueeze(0).shape(), ElementsAre(1, 3, 4));
   EXPECT_THAT(view.unsqueeze(1).shape(), ElementsAre(3, 1, 4));
@@ -182,7 +182,7 @@ TEST_F(TensorViewTest, elements_of_a_span_are_counted) {
 }
 
 #ifdef __cpp_lib_mdspan
-TEST_F(TensorViewTest, a_std_mdspan_is_viewed_as_it_lies) {
+TEST_F(TensorViewTest, a_std_mdspan_is_viewed_with_its_strides) {
   std::vector<float> numbers(24);
   const std::mdspan rows(numbers.data(), 4, 6);
   const Tensor view = rows;

@@ -380,7 +380,7 @@ TEST_P(AttentionExclusionTest, nan_in_an_attended_key_or_value_reaches_the_outpu
   }
 }
 
-TEST_P(AttentionExclusionTest, nan_in_a_query_spoils_its_own_row_only) {
+TEST_P(AttentionExclusionTest, nan_in_a_query_affects_only_its_own_row) {
   Random random;
   AttentionProblem p({.num_queries = 60, .num_keys = 300, .head_dim = 9, .value_dim = 5}, random);
   const AttentionOutputs clean = attend(p, context());

@@ -209,7 +209,7 @@ TEST_P(LinearTest, no_row_leaves_nothing_to_do) {
   linear.forward({nullptr, {0, 4, 3}}, {nullptr, {0, 4, 2}}, context());
 }
 
-TEST_P(LinearTest, nan_spoils_its_own_row_only) {
+TEST_P(LinearTest, nan_affects_only_its_own_row) {
   Random random;
   const LinearLayer layer(20, 40, true, random);
   std::vector<float> x = random.normals(30 * 20);
@@ -399,7 +399,7 @@ TEST_P(LinearBf16Test, weights_of_16_bits_give_the_bits_of_float32_weights) {
   }
 }
 
-TEST_P(LinearBf16Test, weights_of_16_bits_that_are_not_finite_spoil_their_own_output_only) {
+TEST_P(LinearBf16Test, weights_of_16_bits_that_are_not_finite_affect_only_their_own_output) {
   constexpr std::int64_t kIn = 37, kOut = 21;
   Random random;
   for (const attn::WeightFormat format : kStoredFormats) {

@@ -56,7 +56,7 @@ std::vector<std::int64_t> whole_numbers(const Safetensors& file, const std::stri
 using LanguageModelTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(LanguageModelTest);
 
-TEST_P(LanguageModelTest, every_family_gives_what_pytorch_computes) {
+TEST_P(LanguageModelTest, every_family_matches_pytorch) {
   for (const RecordedModel& recorded : attn_test::recorded_models()) {
     SCOPED_TRACE(recorded.name);
     const Safetensors want = attn_test::recorded_results(recorded.name);
@@ -128,7 +128,7 @@ TEST_P(LanguageModelTest, a_cache_continues_to_the_same_logits) {
   }
 }
 
-TEST_P(LanguageModelTest, greedy_generation_says_what_pytorch_says) {
+TEST_P(LanguageModelTest, greedy_generation_matches_pytorch) {
   for (const RecordedModel& recorded : attn_test::recorded_models()) {
     if (recorded.name == "llama_dynamic") continue;
     SCOPED_TRACE(recorded.name);

@@ -99,7 +99,7 @@ TEST(LoadLanguageModel, weights_are_kept_as_stored_and_give_the_same_logits) {
   EXPECT_GT(kept[attn::ElementType::kFloat32], 0);
 }
 
-TEST(LoadLanguageModel, weights_of_two_bytes_go_through_a_file_of_ours) {
+TEST(LoadLanguageModel, weights_of_two_bytes_are_saved_and_loaded) {
   attn::LanguageModelHints hints;
   for (const auto type : {attn::ElementType::kFloat16, attn::ElementType::kBFloat16}) {
     hints.weights = type;
@@ -112,7 +112,7 @@ TEST(LoadLanguageModel, weights_of_two_bytes_go_through_a_file_of_ours) {
   }
 }
 
-TEST(LoadLanguageModel, weights_are_kept_as_is_asked_for) {
+TEST(LoadLanguageModel, weights_are_stored_in_the_requested_type) {
   attn::LanguageModelHints hints;
   for (const auto type : {attn::ElementType::kFloat16, attn::ElementType::kBFloat16}) {
     hints.weights = type;
@@ -174,7 +174,7 @@ TEST(LoadLanguageModel, gpt2_and_bert_need_no_configuration_but_the_number_of_he
               AllOf(HasSubstr("invalid_argument: config: got none"), HasSubstr("config.json")));
 }
 
-TEST(LoadLanguageModel, newer_and_nested_configurations_mean_the_same) {
+TEST(LoadLanguageModel, newer_and_nested_configurations_give_the_same_model) {
   const RecordedFiles files = recorded_files("gemma3");
   const std::vector<float> want = logits_of(attn_test::load_from_memory(files, {}));
   RecordedFiles nested = files;
@@ -203,8 +203,8 @@ TEST(LoadLanguageModel, newer_and_nested_configurations_mean_the_same) {
 
 TEST(LoadLanguageModel,
      what_a_configuration_leaves_out_is_shown_by_shapes_or_is_the_familys_default) {
-  // A configuration like the one of google/gemma-3-4b. It contains only the fields that differ from
-  // the defaults of the model's class.
+  // The configuration resembles the published one of google/gemma-3-4b. It contains only the fields
+  // that differ from the defaults of the model's class.
   RecordedFiles little = recorded_files("gemma3");
   for (const char* line : {"\"vocab_size\": 33,\n", "\"hidden_size\": 22,\n",
                            "\"num_hidden_layers\": 3,\n", "\"intermediate_size\": 31,\n"}) {
@@ -285,7 +285,7 @@ TEST(LoadLanguageModel, models_may_look_ahead_or_have_no_output_layer) {
             "nothing");
 }
 
-TEST(LoadLanguageModel, what_a_model_has_no_part_in_is_listed) {
+TEST(LoadLanguageModel, unused_tensors_and_fields_are_listed) {
   const auto bert = describe(recorded_files("bert"));
   EXPECT_THAT(bert.unused_tensors,
               ElementsAre("bert.embeddings.position_ids", "cls.seq_relationship.bias",
@@ -295,7 +295,7 @@ TEST(LoadLanguageModel, what_a_model_has_no_part_in_is_listed) {
               ElementsAre("h.0.attn.bias", "h.1.attn.bias"));
 }
 
-TEST(LoadLanguageModel, missing_unknown_and_doubled_tensors_are_named) {
+TEST(LoadLanguageModel, missing_unknown_and_duplicate_tensors_are_named) {
   EXPECT_THAT(loading_error(with("gpt2", [](Tensors& t) { t.remove("h.1.mlp.c_fc.bias"); })),
               HasSubstr("not_found: tensors: got no \"h.1.mlp.c_fc.bias\", needs all tensors of "
                         "the gpt2 architecture"));
@@ -331,7 +331,7 @@ TEST(LoadLanguageModel, shapes_that_contradict_the_configuration_are_named) {
               HasSubstr("not_found: tensors: got unexpected \"h.1.attn.c_attn.bias\""));
 }
 
-TEST(LoadLanguageModel, an_unknown_architecture_is_said_with_what_was_found_and_what_is_nearest) {
+TEST(LoadLanguageModel, an_unknown_architecture_is_an_error_that_names_the_nearest) {
   EXPECT_THAT(loading_error(with_config("llama", "\"llama\"", "\"mamba\"")),
               AllOf(HasSubstr("unsupported: architecture: got \"mamba\" with the tensors"),
                     HasSubstr("\"lm_head.weight\", \"model.embed_tokens.weight\""),
@@ -351,7 +351,7 @@ TEST(LoadLanguageModel, an_unknown_architecture_is_said_with_what_was_found_and_
   EXPECT_THAT(error_of([] { describe({}); }), HasSubstr("unsupported: architecture"));
 }
 
-TEST(LoadLanguageModel, fields_that_change_the_result_and_are_not_supported_are_refused) {
+TEST(LoadLanguageModel, unsupported_fields_that_change_the_result_are_rejected) {
   const auto refused = [](const char* name, const std::string& field) {
     return loading_error(with_config(name, "\"architectures\"", field + ", \"architectures\""));
   };
@@ -376,7 +376,7 @@ TEST(LoadLanguageModel, fields_that_change_the_result_and_are_not_supported_are_
       HasSubstr("\"layer_types.1\": got \"linear_attention\""));
 }
 
-TEST(LoadLanguageModel, configurations_that_are_none_are_refused) {
+TEST(LoadLanguageModel, invalid_configurations_are_rejected) {
   const auto refused = [](const std::string& config) {
     RecordedFiles files = recorded_files("llama");
     files.config = config;
@@ -405,7 +405,7 @@ TEST(LoadLanguageModel, configurations_that_are_none_are_refused) {
               HasSubstr("\"mlp_bias\": got \"0\", needs true or false"));
 }
 
-TEST(LoadLanguageModel, numbers_that_are_not_finite_are_found_with_their_place) {
+TEST(LoadLanguageModel, numbers_that_are_not_finite_are_reported_with_their_position) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(
       loading_error(with("gpt2", [&](Tensors& t) { t.at("h.1.attn.c_attn.weight")(3, 41) = nan; })),
@@ -420,7 +420,7 @@ TEST(LoadLanguageModel, numbers_that_are_not_finite_are_found_with_their_place) 
       "nothing");
 }
 
-TEST(LoadLanguageModel, weights_of_other_dtypes_are_refused) {
+TEST(LoadLanguageModel, weights_of_other_dtypes_are_rejected) {
   RecordedFiles files = recorded_files("gpt2");
   std::vector<std::byte>& bytes = files.files[0];
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -429,7 +429,7 @@ TEST(LoadLanguageModel, weights_of_other_dtypes_are_refused) {
   EXPECT_THAT(loading_error(files), HasSubstr("unsupported: tensor \"ln_f.bias\": got dtype I32"));
 }
 
-TEST(LoadLanguageModel, what_does_not_fit_says_how_much_it_needs_before_anything_is_read) {
+TEST(LoadLanguageModel, a_model_that_does_not_fit_is_rejected_before_anything_is_read) {
   const auto description = describe(recorded_files("gpt2"));
   EXPECT_THAT(error_of([&] { attn::LanguageModelLoader(description, description.memory - 1); }),
               HasSubstr("unsupported: weights: got " + std::to_string(description.num_parameters) +
@@ -536,7 +536,7 @@ TEST_F(LoadFromDisk, files_that_are_cut_off_or_missing_are_named) {
 
 // ---- The model
 
-TEST(LanguageModel, asking_for_what_a_model_does_not_have_is_an_error) {
+TEST(LanguageModel, requesting_a_result_that_a_model_lacks_is_an_error) {
   const LanguageModel bert = load_recorded("bert_plain"), gpt2 = load_recorded("gpt2");
   const LanguageModel encoder = load_recorded("pytorch_encoder", {.num_heads = 3});
   const std::vector<std::int64_t> ids{1, 2, 3};
@@ -579,7 +579,7 @@ TEST(LanguageModel, tokens_beyond_vocabulary_and_positions_leave_caches_as_they_
   EXPECT_EQ(gpt2.generate(ids, {.max_new_tokens = 1}).size(), 1U);
 }
 
-TEST(LanguageModel, batches_are_their_sequences) {
+TEST(LanguageModel, batches_equal_their_sequences) {
   for (const char* name : {"gpt2", "bert", "gemma2"}) {
     SCOPED_TRACE(name);
     const LanguageModel model = load_recorded(name);
@@ -595,7 +595,7 @@ TEST(LanguageModel, batches_are_their_sequences) {
   }
 }
 
-TEST(LanguageModel, options_that_contradict_each_other_are_refused) {
+TEST(LanguageModel, options_that_contradict_each_other_are_rejected) {
   attn::LanguageModelOptions options{.vocab_size = 5, .max_positions = 4};
   options.stack.layer = {.d_model = 4, .dim_feedforward = 4};
   EXPECT_EQ(error_of([&] { LanguageModel{options}; }), "nothing");
@@ -641,7 +641,7 @@ TEST(ChooseToken, takes_the_largest_or_draws_by_the_stream) {
   }
 }
 
-TEST(ChooseToken, refuses_what_is_no_choice) {
+TEST(ChooseToken, rejects_invalid_arguments) {
   const std::vector<float> nan{1, NAN}, none(2, -INFINITY), some{1, INFINITY};
   const auto choose = [](const std::vector<float>& logits, const attn::SamplingOptions& options) {
     return attn::choose_token({logits.data(), {std::ssize(logits)}}, options);

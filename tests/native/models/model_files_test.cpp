@@ -210,7 +210,7 @@ TEST_F(ModelFiles, files_without_weights_are_explained) {
   EXPECT_THAT(error("no.gguf"), HasSubstr("unsupported: \"no.gguf\": got a GGUF file"));
 }
 
-TEST_F(ModelFiles, files_of_other_kinds_are_named_with_their_place) {
+TEST_F(ModelFiles, files_in_other_formats_are_named_with_their_path) {
   write_model("gpt2");
   const std::string pointer =
       "version https://git-lfs.github.com/spec/v1\noid "
@@ -227,8 +227,8 @@ TEST_F(ModelFiles, files_of_other_kinds_are_named_with_their_place) {
   EXPECT_THAT(error(), HasSubstr("invalid_format: config.json: got a Git LFS pointer, which"));
   write("config.json", std::string("<html>"));
   EXPECT_THAT(error(), HasSubstr("config.json: got a web page"));
-  // Responses that servers send instead of a file, files that other tools leave in place of the
-  // real file, and other encodings.
+  // These texts are responses that servers send instead of a file, files that other tools leave in
+  // place of the real file, and other encodings.
   const std::pair<std::string, std::string> others[] = {
       {"Entry not found", "plain text, such as a server's error message"},
       {"Access to model x is restricted. You must be authenticated to access it.", "plain text"},
@@ -295,7 +295,7 @@ TEST(ModelContents, long_names_and_many_names_take_memory_and_time_in_proportion
   EXPECT_EQ(attn::safetensors_index_files(index + "}}").size(), 100000U);
 }
 
-TEST(ModelContents, a_configuration_may_ask_for_many_layers_with_long_names) {
+TEST(ModelContents, a_configuration_may_have_many_layers_with_long_names) {
   const std::string prefix(50000, 'x');
   std::string header =
       "{\"" + prefix + R"(.wte.weight":{"dtype":"F32","shape":[1,4],"data_offsets":[0,16]})";
@@ -406,7 +406,7 @@ TEST(ModelConfigurations, fields_of_other_families_have_no_effect_or_are_rejecte
   const auto with_field = [](const char* name, const std::string& field) {
     return with_config_of(recorded_files(name), "\"model_type\"", field + ", \"model_type\"");
   };
-  // Fields that the family's class in Transformers does not have.
+  // These are fields that the family's class in Transformers does not have.
   for (const auto& [name, field] : {std::pair{"llama", R"("query_pre_attn_scalar": 7)"},
                                     {"llama", R"("attn_logit_softcapping": 7.0)"},
                                     {"llama", R"("final_logit_softcapping": 7.0)"},
@@ -469,7 +469,7 @@ TEST(ModelConfigurations, other_names_of_fields_are_read) {
                   1e-12F);
 }
 
-TEST(ModelConfigurations, an_architecture_tells_roberta_from_bert) {
+TEST(ModelConfigurations, an_architecture_distinguishes_roberta_from_bert) {
   RecordedFiles files = with_config("roberta", "\"model_type\": \"roberta\",", "");
   ChangedTensors tensors(files.files[0]);
   tensors.rename([](std::string name) {

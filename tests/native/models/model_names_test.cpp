@@ -197,7 +197,7 @@ TEST(ModelNames, a_tied_model_may_be_saved_under_the_name_of_its_output_layer) {
   }
 }
 
-TEST(ModelNames, the_flag_of_a_model_of_text_and_pictures_is_around_that_of_its_text) {
+TEST(ModelNames, the_outer_flag_of_a_model_of_text_and_pictures_takes_precedence) {
   RecordedFiles files = recorded_files("gemma3");
   files.config = R"({"model_type": "gemma3", "tie_word_embeddings": false, "text_config": )" +
                  files.config + "}";

@@ -38,7 +38,7 @@ attn::TensorView<const double> view(const std::vector<double>& positions) {
   return {positions.data(), {std::ssize(positions)}};
 }
 
-TEST(ModelPositions, a_batch_padded_on_the_left_gives_what_its_texts_give) {
+TEST(ModelPositions, a_batch_padded_on_the_left_equals_its_texts) {
   for (const char* name : {"gpt2", "llama", "qwen3", "gemma3", "attn_sinusoidal"}) {
     SCOPED_TRACE(name);
     const LanguageModel model = load_recorded(name);
@@ -64,7 +64,7 @@ TEST(ModelPositions, a_batch_padded_on_the_left_gives_what_its_texts_give) {
   }
 }
 
-TEST(ModelPositions, positions_in_order_are_those_by_default) {
+TEST(ModelPositions, positions_in_order_equal_the_default) {
   for (const char* name : {"gpt2", "bert", "roberta", "distilbert"}) {
     SCOPED_TRACE(name);
     const LanguageModel model = load_recorded(name);
@@ -105,7 +105,7 @@ TEST(ModelPositions, a_sinusoidal_encoding_takes_any_positions) {
               HasSubstr("shape_mismatch: positions: got shape (2), needs"));
 }
 
-TEST(ModelPositions, a_cache_goes_on_from_positions_that_are_given) {
+TEST(ModelPositions, a_cache_continues_from_explicit_positions) {
   const LanguageModel model = load_recorded("gpt2");
   std::vector<attn::KeyValueCache> caches = model.make_caches();
   const std::vector<double> first{3, 4}, second{5};
@@ -242,7 +242,7 @@ TEST(ModelOverflow, outputs_and_caches_stay_as_they_were) {
   EXPECT_EQ(error_of([&] { logits_for(model, {3}, call); }), "nothing");
 }
 
-TEST(ModelOverflow, vectors_that_are_not_finite_go_through) {
+TEST(ModelOverflow, vectors_that_are_not_finite_are_accepted) {
   const LanguageModel model = load_recorded("gpt2");
   std::vector<attn::KeyValueCache> caches = model.make_caches();
   attn::OwnedTensor x({2, 20}), logits({2, 29});

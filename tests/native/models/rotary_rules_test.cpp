@@ -153,7 +153,7 @@ Frequencies llama3_rule(double base, double factor, double low, double high, dou
   return result;
 }
 
-/// The factors of LongRoPE, one for each pair, and the frequencies that result from them.
+/// The factors of LongRoPE, one for each pair, and the resulting frequencies.
 struct LongRope {
   explicit LongRope(double step) {
     for (int j = 0; j < kHeadDim / 2; ++j) factors.push_back(1 + step * j);
@@ -209,7 +209,7 @@ TEST(RotaryRules, long_rope_has_factors_for_short_and_long_sequences) {
               HasSubstr("scaling.long_factor: got length 0, needs 16"));
 }
 
-TEST(RotaryRules, a_base_is_in_the_rule_or_beside_it_or_the_familys_own) {
+TEST(RotaryRules, the_base_is_in_the_rule_or_next_to_it_or_the_familys_default) {
   expect_llama("", default_rule(1e4));
   expect_llama(R"("rope_theta": 500)", default_rule(500));
   expect_llama(R"("rope_theta": null)", default_rule(1e4));
@@ -254,7 +254,7 @@ TEST(RotaryRules, an_older_rule_replaces_a_newer_one_unless_it_is_empty) {
   expect_llama(newer + R"("rope_scaling": null)", linear_rule(500, 4));
 }
 
-TEST(RotaryRules, yarn_has_defaults_for_all_but_its_name) {
+TEST(RotaryRules, yarn_has_defaults_for_everything_except_its_name) {
   const std::string yarn = R"("rope_scaling": {"rope_type": "yarn", "factor": 8)";
   expect_llama(yarn + "}", yarn_rule(1e4, 8, 2048), yarn_factor(8));
   expect_llama(yarn + R"(}, "max_position_embeddings": 4096)", yarn_rule(1e4, 8, 4096),
@@ -344,7 +344,7 @@ TEST(RotaryRules, gemma3_has_rules_for_each_kind_of_layer) {
   expect_gemma3(R"("rope_parameters": {"full_attention": {"rope_theta": 5e5},
                    "sliding_attention": {}}, "rope_scaling": {"rope_type": "linear", "factor": 8})",
                 linear_rule(5e5, 8), default_rule(1e4));
-  // In these two cases Transformers ignores `type` and `truncate`.
+  // In the next two cases, Transformers ignores the fields `type` and `truncate`.
   expect_gemma3(R"("rope_scaling": {"type": "linear", "factor": 8})", linear_rule(1e6, 8),
                 default_rule(1e4));
   const auto yarn = layers_of("gemma3_text", R"("layer_types": ["full_attention",

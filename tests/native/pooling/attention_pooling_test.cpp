@@ -265,7 +265,7 @@ TEST_P(AttentionPoolingTest, a_query_with_nothing_to_attend_to_gives_zeros) {
   }
 }
 
-TEST_P(AttentionPoolingTest, what_is_excluded_is_not_read) {
+TEST_P(AttentionPoolingTest, excluded_keys_and_values_are_not_read) {
   Random random;
   for (const Score score : kScores) {
     for (const bool hard : {false, true}) {
@@ -291,7 +291,7 @@ TEST_P(AttentionPoolingTest, what_is_excluded_is_not_read) {
   }
 }
 
-TEST_P(AttentionPoolingTest, nan_in_what_is_attended_comes_out) {
+TEST_P(AttentionPoolingTest, nan_in_an_attended_key_or_value_reaches_the_output) {
   Random random;
   for (const Score score : kScores) {
     if (score == Score::kAverage) continue;

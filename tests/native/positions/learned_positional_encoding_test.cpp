@@ -64,7 +64,7 @@ TEST_P(LearnedPositionalEncodingTest, adds_the_row_of_each_position) {
   }
 }
 
-TEST_P(LearnedPositionalEncodingTest, weights_go_in_and_out_by_name) {
+TEST_P(LearnedPositionalEncodingTest, weights_are_set_and_read_by_name) {
   Random random;
   LearnedPositionalEncoding layer(5, 3);
   EXPECT_THAT(layer.parameter_names(), ElementsAre("weight"));
@@ -78,7 +78,7 @@ TEST_P(LearnedPositionalEncodingTest, weights_go_in_and_out_by_name) {
   EXPECT_EQ(module.parameter("weight")(4, 2), values[14]);
 }
 
-TEST_P(LearnedPositionalEncodingTest, initial_weights_are_those_of_fill_normal) {
+TEST_P(LearnedPositionalEncodingTest, initial_weights_match_fill_normal) {
   LearnedPositionalEncoding layer(40, 9);
   layer.initialize_normal(77, 0.5F, context());
   std::vector<float> drawn(40 * 9);
@@ -127,7 +127,7 @@ TEST_P(LearnedPositionalEncodingTest, any_strides_work_and_the_output_may_be_the
   EXPECT_TRUE(same_bits(one, {expected.begin(), expected.begin() + 70 * 24}));
 }
 
-TEST_P(LearnedPositionalEncodingTest, empty_inputs_are_no_work) {
+TEST_P(LearnedPositionalEncodingTest, empty_inputs_are_accepted) {
   const LearnedPositionalEncoding layer(4, 3);
   layer.forward({nullptr, {0, 3}}, {nullptr, {0, 3}}, 4, {}, context());
   layer.forward({nullptr, {0, 4, 3}}, {nullptr, {0, 4, 3}}, 0, {}, context());

@@ -83,7 +83,7 @@ TEST_P(PositionalEncodingTest, continues_after_a_cache_with_the_same_bits) {
   EXPECT_TRUE(same_bits(last, {all.begin() + 99 * 24, all.end()}));
 }
 
-TEST_P(PositionalEncodingTest, base_and_layout_are_those_of_the_encoding) {
+TEST_P(PositionalEncodingTest, base_and_layout_apply_to_the_encoding) {
   const std::vector<float> zeros(70 * 9);
   std::vector<float> output(zeros.size());
   std::vector<float> table(zeros.size());
@@ -130,7 +130,7 @@ TEST_P(PositionalEncodingTest, any_strides_work_and_the_output_may_be_the_input)
   }
 }
 
-TEST_P(PositionalEncodingTest, empty_inputs_are_no_work) {
+TEST_P(PositionalEncodingTest, empty_inputs_are_accepted) {
   const PositionalEncoding layer;
   layer.forward({nullptr, {0, 4}}, {nullptr, {0, 4}}, 0, {}, context());
   layer.forward({nullptr, {0, 3, 4}}, {nullptr, {0, 3, 4}}, 0, {}, context());

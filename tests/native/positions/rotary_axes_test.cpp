@@ -91,7 +91,7 @@ reference::Bounded rotated(const std::vector<Pair>& pairs, const Array& x,
 using RotaryAxesTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(RotaryAxesTest);
 
-TEST_P(RotaryAxesTest, each_pair_turns_with_its_axis_and_so_does_its_gradient) {
+TEST_P(RotaryAxesTest, each_pair_and_its_gradient_rotate_with_their_axis) {
   Random random;
   const std::vector<std::int64_t> shape{kBatch, kHeads, kRows, kDim};
   const Array x(shape, random.normals(kBatch * kHeads * kRows * kDim));
@@ -127,7 +127,7 @@ TEST_P(RotaryAxesTest, each_pair_turns_with_its_axis_and_so_does_its_gradient) {
   }
 }
 
-TEST_P(RotaryAxesTest, one_position_along_all_axes_is_that_of_text) {
+TEST_P(RotaryAxesTest, equal_positions_along_all_axes_match_text) {
   Random random;
   const std::vector<float> x = random.normals(kBatch * kRows * kDim);
   const std::vector<std::int64_t> shape{kBatch, kRows, kDim};
@@ -196,7 +196,7 @@ TEST_P(RotaryAxesTest, rules_of_scaling_act_on_every_axis) {
 
 TEST_P(RotaryAxesTest, proportional_turns_the_fast_pairs_of_the_whole_head) {
   Random random;
-  // As in the global layers of Gemma 4: a quarter of the head rotates, with base 10^6.
+  // As in the global layers of Gemma 4, a quarter of the head rotates, with base 10^6.
   const RotaryEmbedding rotary(
       {.rotary_dim = 64,
        .base = 1e6,

@@ -29,8 +29,8 @@ using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::Shape;
 
-/// The shapes and attributes of one call of the operator. The core and the reference both compute
-/// the call.
+/// The shapes and attributes of one call of the ONNX operator. The core and the reference both
+/// compute the call.
 struct OnnxCase {
   Shape input_shape;
   Shape cache_shape;

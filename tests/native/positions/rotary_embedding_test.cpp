@@ -95,7 +95,8 @@ std::vector<Rule> rules() {
   };
 }
 
-/// 0, 1, fractions, both ends of the supported range, and numbers from the whole range.
+/// Returns the positions 0 and 1, fractions, both ends of the supported range, and random positions
+/// in that range.
 std::vector<double> positions_of_all_sizes(Random& random, int count = 40) {
   std::vector<double> positions{0, 1, -1, 0.5, 2.25, 0x1p24, -0x1p24, 0x1p24 - 1};
   while (static_cast<int>(positions.size()) < count) {
@@ -137,7 +138,7 @@ INSTANTIATE_EVERY_INSTRUCTION_SET(RotaryEmbeddingTest);
 
 // ---- Frequencies and tables
 
-TEST(RotaryFrequenciesTest, are_those_of_each_rule) {
+TEST(RotaryFrequenciesTest, follow_each_rule) {
   for (Rule rule : rules()) {
     SCOPED_TRACE(rule.name);
     const RotaryEmbedding rotary(rule.options);
@@ -345,7 +346,7 @@ TEST_P(RotaryEmbeddingTest, long_rope_takes_the_factors_of_the_calls_length) {
   for (std::size_t j = 0; j < 4; ++j) EXPECT_NEAR(axial[j], want[j], 1e-15);
 }
 
-TEST(LongRotaryScalingTest, the_attention_factor_is_that_of_the_paper) {
+TEST(LongRotaryScalingTest, the_attention_factor_matches_the_paper) {
   const auto factor = [](double growth, std::optional<double> own = {}) {
     return RotaryEmbedding({.rotary_dim = 2,
                             .scaling = attn::LongRotaryScaling{.short_factor = {1},
@@ -374,7 +375,7 @@ TEST_P(RotaryEmbeddingTest, given_frequencies_replace_base_and_scaling) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-6);
 }
 
-TEST_P(RotaryEmbeddingTest, takes_positions_of_their_own_in_each_batch_entry) {
+TEST_P(RotaryEmbeddingTest, takes_separate_positions_for_each_batch_entry) {
   Random random;
   const RotaryEmbedding rotary({.rotary_dim = 12, .pairing = RotaryPairing::kInterleaved});
   const Shape shape{3, 2, 40, 16};
@@ -402,7 +403,7 @@ TEST_P(RotaryEmbeddingTest, takes_positions_of_their_own_in_each_batch_entry) {
   }
 }
 
-TEST_P(RotaryEmbeddingTest, any_rank_and_strides_and_the_input_itself_may_be_the_output) {
+TEST_P(RotaryEmbeddingTest, any_rank_and_strides_work_and_the_output_may_be_the_input) {
   Random random;
   for (const RotaryPairing pairing : kPairings) {
     const RotaryEmbedding rotary({.rotary_dim = 38, .pairing = pairing});
@@ -487,7 +488,7 @@ TEST_P(RotaryEmbeddingTest, long_sequences_and_large_batches_rotate_like_short_o
                 rotate(rotary, {x.begin() + 2 * 3000, x.end()}, {1100, 2}, {.start = 3000})));
 }
 
-TEST_P(RotaryEmbeddingTest, nan_and_infinity_reach_their_own_pair_alone) {
+TEST_P(RotaryEmbeddingTest, nan_and_infinity_reach_only_their_own_pair) {
   for (const RotaryPairing pairing : kPairings) {
     std::vector<float> x(40, 1.0F);
     x[6] = std::nanf("");
@@ -498,7 +499,7 @@ TEST_P(RotaryEmbeddingTest, nan_and_infinity_reach_their_own_pair_alone) {
   }
 }
 
-TEST_P(RotaryEmbeddingTest, no_rows_are_no_work) {
+TEST_P(RotaryEmbeddingTest, inputs_without_rows_are_accepted) {
   const RotaryEmbedding rotary({.rotary_dim = 4});
   rotary.forward({nullptr, {0, 4}}, {nullptr, {0, 4}}, {}, context());
   rotary.forward({nullptr, {2, 0, 3, 4}}, {nullptr, {2, 0, 3, 4}}, {}, context());
@@ -517,7 +518,7 @@ TEST_P(RotaryEmbeddingTest, a_steady_loop_of_calls_allocates_nothing) {
 
 // ---- Properties
 
-TEST_P(RotaryEmbeddingTest, scores_depend_on_the_distance_alone) {
+TEST_P(RotaryEmbeddingTest, scores_depend_only_on_the_distance) {
   Random random;
   for (int round = 0; round < 30; ++round) {
     const std::int64_t dim = 2 * random.integer(1, 40);

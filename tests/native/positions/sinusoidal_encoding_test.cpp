@@ -301,7 +301,7 @@ TEST_P(SinusoidalEncodingTest, explicit_positions_are_exact) {
   }
 }
 
-TEST_P(SinusoidalEncodingTest, an_explicit_position_has_the_same_bits_in_any_company) {
+TEST_P(SinusoidalEncodingTest, an_explicit_position_has_the_same_bits_among_any_other_positions) {
   const std::vector<float> alone = encode_at({12.5}, 33);
   const std::vector<float> among = encode_at({5, 12.5, -7, 12.5}, 33);
   EXPECT_TRUE(same_bits(alone, {among.begin() + 33, among.begin() + 66}));
@@ -321,7 +321,7 @@ TEST_P(SinusoidalEncodingTest, explicit_positions_fill_strided_outputs) {
 
 // ---- In float32, for comparison
 
-TEST_P(SinusoidalEncodingTest, float32_code_is_done_step_by_step) {
+TEST_P(SinusoidalEncodingTest, float32_code_rounds_every_step) {
   for (const auto& [width, start, step, base, layout] :
        {std::tuple{32, 0.0, 1.0, 10000.0, SinusoidalLayout::kInterleaved},
         std::tuple{7, 1e6, 999.0, 500.0, SinusoidalLayout::kConcatenated},
@@ -396,7 +396,7 @@ TEST(SinusoidalEncodingErrorTest, scratch_memory_beyond_the_address_space_is_an_
   EXPECT_EQ(memory, 7.0F);
 }
 
-TEST_P(SinusoidalEncodingTest, no_rows_are_no_work) {
+TEST_P(SinusoidalEncodingTest, inputs_without_rows_are_accepted) {
   attn::sinusoidal_encoding({nullptr, {0, 4}}, {}, context());
   attn::sinusoidal_encoding_at({}, {nullptr, {0, 4}}, {}, context());
 }

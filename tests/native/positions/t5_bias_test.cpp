@@ -13,7 +13,7 @@ namespace {
 
 using attn_test::error_of;
 
-TEST(T5BiasTest, buckets_are_those_of_hugging_face) {
+TEST(T5BiasTest, buckets_match_hugging_face) {
   // Results of compute_distance_bucket in Transformers with its defaults, 32 buckets up to distance
   // 128.
   const std::pair<std::int64_t, std::int64_t> two_sided[] = {
@@ -42,7 +42,7 @@ TEST(T5BiasTest, all_far_distances_share_a_bucket) {
   EXPECT_EQ(attn::t5_bucket(kMax, 32, 128, false), 0);
 }
 
-TEST(T5BiasTest, buckets_are_those_of_the_reference) {
+TEST(T5BiasTest, buckets_match_the_reference) {
   for (const bool bidirectional : {true, false}) {
     for (const std::int64_t buckets : {4, 8, 32, 64}) {
       for (const std::int64_t max_distance : {33, 100, 128}) {

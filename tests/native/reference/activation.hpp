@@ -4,7 +4,7 @@ namespace reference {
 
 enum class Activation { kRelu, kGelu, kGeluTanh, kSilu };
 
-/// The slope at 0 is 0.
+/// max(x, 0), whose slope at 0 counts as 0.
 template <class T>
 T relu(T x);
 /// x·Φ(x), using the system's erfc.

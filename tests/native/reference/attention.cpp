@@ -152,8 +152,8 @@ AttentionResultOf<T> attention(const AttentionOf<T>& p) {
             dot.add(query[d], key[d]);
             magnitude += std::abs(plain(query[d]) * plain(key[d]));
           }
-          // One rounding per product and per addition, plus one for `scale` itself and one for its
-          // product with the query.
+          // Counts one rounding per product and per addition, plus one for `scale` itself and one
+          // for its product with the query.
           const std::int64_t distance = at - i - offset_of(p.relative_offset, b);
           if (p.relative_keys.given()) {
             const auto relative =

@@ -27,8 +27,7 @@ struct AttentionRules {
 
   Array kept;  ///< (B, H, Nq, Nk): the dropout factor of each weight
 
-  /// Bounds on how far the core's query, key and value may differ from the reference's; zero if
-  /// omitted.
+  /// Bounds on the errors of the core's query, key and value; zero if omitted.
   Array query_error, key_error, value_error;
 };
 

@@ -37,8 +37,8 @@ struct PoolingResultOf {
 };
 using PoolingResult = PoolingResultOf<double>;
 
-/// At a distance of 0 the derivative of the distance counts as 0. Kernels with an edge have no
-/// derivative there.
+/// Computes attention pooling. At a distance of 0, the derivative of the distance counts as 0.
+/// Kernels with an edge have no derivative at the edge.
 template <class T>
 PoolingResultOf<T> attention_pooling(const PoolingOf<T>&);
 

@@ -44,11 +44,11 @@ struct OnnxAttentionResult {
   double largest_score = 0;  ///< the largest finite |score| after softcap and bias
 };
 
-/// The operator as its specification describes it. Every tensor is computed in full: heads are
-/// split, caches are concatenated and heads are repeated. One bias of shape (B, Hq, Nq, past + Nk)
-/// contains mask, causal order, windows and padding as 0 and −∞. The softmax of the biased scores
-/// then multiplies the values. A row of −∞ gives zeros, as the specification has required since
-/// 2026; before that, the softmax of such a row was NaN.
+/// Computes the ONNX operator as its specification describes it. Every tensor is computed in full:
+/// heads are split, caches are concatenated and heads are repeated. One bias of shape (B, Hq, Nq,
+/// past + Nk) contains mask, causal order, windows and padding as 0 and −∞. The softmax of the
+/// biased scores then multiplies the values. A row of −∞ gives zeros, as the specification has
+/// required since 2026; before that, the softmax of such a row was NaN.
 OnnxAttentionResult onnx_attention(const OnnxAttention&);
 
 }  // namespace reference

@@ -32,7 +32,7 @@ std::vector<Real> rotary_frequencies(const RotaryFrequencies& p) {
   for (std::int64_t j = 0; j < pairs; ++j) {
     const Real plain = sinusoidal_frequency(p.base, j, p.dim);
     // The rules treat a pair according to the number of turns that it makes within the original
-    // length.
+    // maximum length.
     const Real turns = p.max_position_embeddings * plain / kTwoPi;
     Real frequency = plain;
     switch (p.type) {

@@ -30,7 +30,7 @@ std::vector<long double> rotary_frequencies(const RotaryFrequencies&);
 template <class T>
 struct RotaryEmbeddingOf {
   ArrayOf<T> x;                   ///< (B, H, N, D)
-  std::vector<double> positions;  ///< (N) or (B·N), axis after axis
+  std::vector<double> positions;  ///< (N) or (B·N) positions for each axis, one axis after another
   std::vector<long double> frequencies;
   bool interleaved = false;
   double attention_factor = 1;

@@ -186,7 +186,7 @@ class Sum<Scalar> {
   std::vector<Tape::Edge> edges_;
 };
 
-/// Σ gradient · x: its gradient with respect to x is `gradient`.
+/// Returns Σ gradient · x, whose gradient with respect to x is `gradient`.
 template <class T>
 T inner(const ArrayOf<T>& x, const Array& gradient) {
   Sum<T> sum;

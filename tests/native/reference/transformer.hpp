@@ -12,9 +12,9 @@
 
 namespace reference {
 
-/// A layer of an encoder or a decoder, with parameters by name. Biases may be missing, and so may
-/// the norms of query and key heads, of the outputs of sublayers, and before or after a sublayer.
-/// If "gate_proj.weight" is given, the feed-forward network is gated.
+/// A layer of an encoder or a decoder, with parameters by name. Biases are optional. So are the
+/// norms of query heads, key heads and the outputs of sublayers, and the norm before or after a
+/// sublayer. If "gate_proj.weight" is given, the feed-forward network is gated.
 template <class T>
 struct TransformerLayerOf {
   std::map<std::string, ArrayOf<T>> weights;
@@ -35,8 +35,8 @@ using TransformerLayer = TransformerLayerOf<double>;
 
 TransformerLayerOf<Scalar> variables(Tape&, const TransformerLayer&);
 
-/// x is (B, N, E). `options` provides all arguments except query, key and value. Writes attention
-/// weights to `weights` if it is not null.
+/// Computes an encoder layer. x is (B, N, E). `options` provides all arguments except query, key
+/// and value. Writes attention weights to `weights` if it is not null.
 template <class T>
 ArrayOf<T> encoder_layer(const TransformerLayerOf<T>&, const Given<ArrayOf<T>>& x,
                          const Given<AttentionOf<T>>& options = {},
@@ -46,7 +46,7 @@ ArrayOf<T> encoder_layer(const TransformerLayerOf<T>&, const Given<ArrayOf<T>>& 
 template <class T>
 ArrayOf<T> norm(const TransformerLayerOf<T>&, const std::string& name, const Given<ArrayOf<T>>& x);
 
-/// x is (B, N, E), memory is (B, M, E).
+/// Computes a decoder layer. x is (B, N, E), and memory is (B, M, E).
 template <class T>
 ArrayOf<T> decoder_layer(const TransformerLayerOf<T>&, const Given<ArrayOf<T>>& x,
                          const Given<ArrayOf<T>>& memory,

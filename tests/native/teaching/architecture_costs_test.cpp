@@ -46,7 +46,7 @@ std::optional<std::int64_t> layers_until_they_meet(std::int64_t n, const Sees& s
   return std::nullopt;
 }
 
-TEST(ArchitectureCostsTest, of_a_convolution_are_those_of_its_loops) {
+TEST(ArchitectureCostsTest, of_a_convolution_match_a_count_of_its_loops) {
   for (const std::int64_t n : {1, 2, 3, 7, 10, 16}) {
     for (const std::int64_t k : {1, 2, 3, 4, 7, 20}) {
       const std::int64_t d = 3;
@@ -96,7 +96,7 @@ TEST(ArchitectureCostsTest, of_dilated_convolutions_have_short_paths) {
   }
 }
 
-TEST(ArchitectureCostsTest, of_a_recurrent_layer_are_those_of_its_loops) {
+TEST(ArchitectureCostsTest, of_a_recurrent_layer_match_a_count_of_its_loops) {
   for (const std::int64_t n : {1, 2, 5, 9}) {
     for (const std::int64_t gates : {1, 3}) {
       const std::int64_t d = 4;
@@ -119,7 +119,7 @@ TEST(ArchitectureCostsTest, of_a_recurrent_layer_are_those_of_its_loops) {
   }
 }
 
-TEST(ArchitectureCostsTest, of_self_attention_are_those_of_its_loops) {
+TEST(ArchitectureCostsTest, of_self_attention_match_a_count_of_its_loops) {
   for (const std::int64_t n : {1, 2, 5, 9}) {
     const std::int64_t d = 6;
     std::int64_t count = 0;
@@ -141,7 +141,7 @@ TEST(ArchitectureCostsTest, of_self_attention_are_those_of_its_loops) {
   }
 }
 
-TEST(ArchitectureCostsTest, of_a_window_are_those_of_its_pairs) {
+TEST(ArchitectureCostsTest, of_a_window_match_a_count_of_its_pairs) {
   for (const std::int64_t n : {1, 2, 5, 9, 17}) {
     for (const std::int64_t left : {0, 1, 2, 5, 8, 30}) {
       for (const std::int64_t right : {0, 1, 3, 16, 30}) {

@@ -40,7 +40,7 @@ double cosine(const Row& a, const Row& b) {
 
 class NgramEmbeddingTest : public attn_test::EveryInstructionSet {
  protected:
-  /// One row per token.
+  /// Returns one row per token.
   std::vector<Row> embed(const std::vector<std::string_view>& tokens, std::int64_t d_model,
                          const NgramEmbeddingOptions& options = {}, int threads = 1) {
     const auto n = static_cast<std::int64_t>(tokens.size());
@@ -76,14 +76,14 @@ TEST_P(NgramEmbeddingTest, every_row_has_root_mean_square_1) {
   }
 }
 
-TEST_P(NgramEmbeddingTest, identical_words_coincide_wherever_they_stand) {
+TEST_P(NgramEmbeddingTest, identical_words_get_the_same_row_at_any_position) {
   const std::vector<Row> rows = embed({"the", "cat", "and", "the", "dog"}, 33);
   EXPECT_TRUE(same_bits(rows[0], rows[3]));
   EXPECT_TRUE(same_bits(rows[1], embed({"cat"}, 33)[0]));
   EXPECT_FALSE(same_bits(rows[0], rows[1]));
 }
 
-TEST_P(NgramEmbeddingTest, words_spelled_alike_lie_closer_than_others) {
+TEST_P(NgramEmbeddingTest, words_with_similar_spelling_are_closer_than_others) {
   EXPECT_GT(similarity("encoding", "encodings"), 0.6);
   EXPECT_GT(similarity("attention", "attentive"), 0.4);
   EXPECT_GT(similarity("walked", "walking"), 0.25);
@@ -101,7 +101,7 @@ TEST_P(NgramEmbeddingTest, similarity_is_the_share_of_n_grams_in_common) {
   EXPECT_NEAR(similarity("ab", "abc", 65536), 3 / std::sqrt(7.0 * 10.0), 5 / 256.0);
 }
 
-TEST_P(NgramEmbeddingTest, capitals_are_characters_of_their_own) {
+TEST_P(NgramEmbeddingTest, capitals_are_different_characters) {
   // The vector of ‹attention› has 28 terms: 27 n-grams and the word. The first letter occurs in 6
   // n-grams and in the word.
   EXPECT_NEAR(similarity("attention", "Attention", 65536), 21 / 28.0, 5 / 256.0);
@@ -109,7 +109,7 @@ TEST_P(NgramEmbeddingTest, capitals_are_characters_of_their_own) {
   EXPECT_NEAR(similarity("привет", "ПРИВЕТ"), 0, kUnrelated);
 }
 
-TEST_P(NgramEmbeddingTest, beginnings_and_ends_are_told_from_middles) {
+TEST_P(NgramEmbeddingTest, beginnings_and_ends_differ_from_middles) {
   EXPECT_LT(similarity("abab", "baba"), 0.7);
   // The boundary marks differ from the characters < and >.
   EXPECT_LT(similarity("a", "<a>"), 0.5);
@@ -130,15 +130,15 @@ TEST_P(NgramEmbeddingTest, n_gram_lengths_can_be_chosen) {
   const std::vector<Row> only_words =
       embed({"encoding", "encodings"}, 1024, {.min_n = 64, .max_n = 64});
   EXPECT_NEAR(cosine(only_words[0], only_words[1]), 0, kUnrelated);
-  // With n-grams of length 1, which are letters and marks, anagrams share everything except the
-  // word itself.
+  // With n-grams of length 1, which are letters and boundary marks, anagrams share everything
+  // except the word itself.
   const std::vector<Row> anagrams = embed({"listen", "silent"}, 4096, {.min_n = 1, .max_n = 1});
   EXPECT_NEAR(cosine(anagrams[0], anagrams[1]), 8.0 / 9, 5 / 64.0);
 }
 
 // ---- Text
 
-TEST_P(NgramEmbeddingTest, an_empty_token_has_a_row_of_its_own) {
+TEST_P(NgramEmbeddingTest, an_empty_token_has_a_distinct_row) {
   const std::vector<Row> rows = embed({"", "a", std::string_view()}, 1024);
   EXPECT_TRUE(same_bits(rows[0], rows[2]));
   EXPECT_LT(cosine(rows[0], rows[1]), 0.5);
@@ -148,7 +148,7 @@ TEST_P(NgramEmbeddingTest, characters_are_code_points_not_bytes) {
   // 日 and 本 have the same first byte, but they are different characters.
   EXPECT_NEAR(similarity("日日日", "本本本"), 0, kUnrelated);
   EXPECT_NEAR(similarity("\U0001F600\U0001F600", "\U0001F601\U0001F601"), 0, kUnrelated);
-  // é, written as one code point and as two code points.
+  // The letter é may be written as one code point or as two.
   EXPECT_LT(similarity("caf\u00e9", "cafe\u0301"), 0.9);
 }
 
@@ -242,7 +242,7 @@ TEST_P(NgramEmbeddingTest, any_strides_get_the_same_bits) {
 
 // ---- Edges and errors
 
-TEST_P(NgramEmbeddingTest, no_tokens_are_no_work) {
+TEST_P(NgramEmbeddingTest, an_empty_list_of_tokens_is_accepted) {
   attn::ngram_embedding({}, {nullptr, {0, 8}}, {}, context());
 }
 

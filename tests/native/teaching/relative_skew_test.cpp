@@ -69,7 +69,8 @@ class RelativeSkewTest : public attn_test::EveryInstructionSet {
     return output;
   }
 
-  /// Returns the scores of attention with all keys 0: the relative-key term alone.
+  /// Returns the scores of attention over keys that are all 0. The scores consist of the
+  /// relative-key term alone.
   std::vector<float> attention_logits(const std::vector<float>& query, const Shape& shape,
                                       const std::vector<float>& table, const Shape& table_shape,
                                       float scale, bool causal) {
@@ -235,7 +236,7 @@ TEST_P(RelativeSkewTest, a_steady_loop_of_calls_allocates_nothing) {
   });
 }
 
-TEST_P(RelativeSkewTest, no_queries_are_no_work) {
+TEST_P(RelativeSkewTest, inputs_without_queries_are_accepted) {
   attn::relative_skew({nullptr, {0, 4}}, {nullptr, {0, 4}}, {nullptr, {0, 0}}, {}, context());
 }
 

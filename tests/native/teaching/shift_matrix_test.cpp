@@ -269,14 +269,14 @@ TEST_P(ShiftMatrixTest, is_applied_with_any_strides_in_a_batch) {
   }
 }
 
-TEST_P(ShiftMatrixTest, nan_reaches_its_own_pair_alone) {
+TEST_P(ShiftMatrixTest, nan_reaches_only_its_own_pair) {
   std::vector<float> x(6, 1.0F);
   x[2] = std::nanf("");
   const std::vector<float> y = shifted(x, 6, 1);
   for (std::size_t c = 0; c < 6; ++c) EXPECT_EQ(std::isnan(y[c]), c == 2 || c == 3) << c;
 }
 
-TEST_P(ShiftMatrixTest, no_rows_are_no_work) {
+TEST_P(ShiftMatrixTest, inputs_without_rows_are_accepted) {
   attn::apply_shift({nullptr, {0, 4}}, 1, {nullptr, {0, 4}}, {}, context());
   attn::apply_shift({nullptr, {0, 3, 4}}, 1, {nullptr, {0, 3, 4}}, {}, context());
 }

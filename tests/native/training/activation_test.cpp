@@ -110,7 +110,7 @@ TEST_P(ActivationGradientTest, has_its_limits_at_infinity) {
   }
 }
 
-TEST_P(ActivationGradientTest, relu_keeps_out_what_it_cut_off) {
+TEST_P(ActivationGradientTest, relu_passes_no_gradient_where_it_is_0) {
   attn::Tape tape(context());
   const std::vector<float> dx =
       pass(Activation::kRelu, tape, {-1, 0, -0.0F, 2}, {kInfinity, kNaN, kNaN, 5})[1];
@@ -157,7 +157,7 @@ TEST(ActivationGradientErrorTest, unknown_functions_and_none) {
 using DropoutGradientTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(DropoutGradientTest);
 
-TEST_P(DropoutGradientTest, goes_where_the_value_went) {
+TEST_P(DropoutGradientTest, flows_only_to_kept_elements) {
   Random random;
   std::vector<float> x = random.normals(5003), dy = random.normals(5003);
   for (const float p : {0.1F, 0.5F, 1.0F}) {

@@ -162,7 +162,7 @@ void expect_matches_reference(const AttentionProblem& p, Random& random, attn::C
 
 /// These sizes include one query, one key, widths that are not multiples of the vector length, and
 /// grouped heads. Some calls have fewer queries than a block, and some have more. Some have fewer
-/// keys than a tile, and some have more; the same applies to a chunk of each length.
+/// keys than a tile or than a chunk of any length, and some have more.
 std::vector<AttentionSizes> typical_sizes() {
   return {{1, 1, 1, 1, 1, 1, 1},     {2, 4, 2, 1, 1, 8, 8},     {1, 2, 1, 1, 300, 20, 12},
           {1, 3, 3, 7, 5, 3, 17},    {1, 2, 1, 50, 257, 16, 5}, {1, 2, 2, 47, 63, 31, 33},
@@ -204,7 +204,8 @@ TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {
     for (int shape = 0; shape < 8; ++shape) {
-      // A dimension that already has size 1 would give the same shape with and without its bit.
+      // Skips bits of `shape` for dimensions that already have size 1, because these bits would not
+      // change the shape of the bias.
       if ((shape & 1 && sizes.batch == 1) || (shape & 2 && sizes.query_heads == 1) ||
           (shape & 4 && sizes.num_queries == 1)) {
         continue;
@@ -341,7 +342,7 @@ TEST_P(AttentionBackwardTest, bits_in_causal_order_do_not_depend_on_the_number_o
   }
 }
 
-TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
+TEST_P(AttentionBackwardTest, nan_in_excluded_inputs_changes_no_bit) {
   Random random;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const bool by_row : {false, true}) {
@@ -417,7 +418,7 @@ TEST_P(AttentionBackwardTest, nan_in_a_query_that_attends_to_nothing_changes_no_
   }
 }
 
-TEST_P(AttentionBackwardTest, nan_reaches_the_rows_of_shaws_tables_that_are_used_with_it) {
+TEST_P(AttentionBackwardTest, nan_reaches_only_the_rows_of_shaws_tables_that_it_uses) {
   Random random;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   // In causal order, query 1 has keys at distances −1 and 0 only. Nothing uses distances above 0.

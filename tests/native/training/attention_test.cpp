@@ -80,7 +80,7 @@ TEST_P(TapedAttentionTest, HasTheBitsOfForwardAndBackward) {
   }
 }
 
-TEST_P(TapedAttentionTest, EveryTermAtOnceAndAllThatIsShown) {
+TEST_P(TapedAttentionTest, EveryTermAndEveryResultAtOnce) {
   Random source;
   const OwnedTensor dy = uniform_tensor({1, 2, 3, 4}, source);
   attn::Tape tape(context());

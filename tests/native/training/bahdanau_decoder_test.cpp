@@ -110,7 +110,7 @@ constexpr BahdanauDecoderOptions kSmall{.vocab_size = 7, .embed_size = 3, .num_h
 constexpr BahdanauDecoderOptions kDeep{
     .vocab_size = 17, .embed_size = 8, .num_hiddens = 16, .num_layers = 2, .encoder_dim = 11};
 
-TEST_P(TapedBahdanauDecoderTest, gradients_are_those_of_the_reference) {
+TEST_P(TapedBahdanauDecoderTest, gradients_match_the_reference) {
   Random random;
   constexpr BahdanauDecoderOptions kOne{.vocab_size = 1, .embed_size = 1, .num_hiddens = 1};
   for (const auto& [options, batch, keys, steps] :
@@ -194,7 +194,7 @@ TEST_P(TapedBahdanauDecoderTest, tokens_in_two_calls_have_the_gradients_of_one) 
   expect_close(h_0.gradient(), std::vector<double>(wanted.begin(), wanted.end()), "hidden");
 }
 
-TEST_P(TapedBahdanauDecoderTest, without_a_token_the_state_is_that_before) {
+TEST_P(TapedBahdanauDecoderTest, without_tokens_the_state_is_unchanged) {
   Random random;
   const DecoderCase c(kSmall, 2, 4, 0, random);
   attn::Tape tape(context());
@@ -268,7 +268,7 @@ TEST_P(TapedBahdanauDecoderTest, an_encoder_and_a_decoder_learn_together) {
   EXPECT_LT(last, 0.2F * first);
 }
 
-TEST(TapedBahdanauDecoderErrorTest, says_what_is_wrong) {
+TEST(TapedBahdanauDecoderErrorTest, errors_explain_the_problem) {
   Random random;
   const DecoderCase c(kSmall, 2, 4, 3, random);
   attn::Tape tape;

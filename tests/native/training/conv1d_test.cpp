@@ -77,7 +77,7 @@ OwnedTensor output_gradient_of(const Conv1d& layer, const OwnedTensor& x, Random
       {x.shape()[0], layer.output_length(x.shape()[1]), layer.options().out_channels}, random);
 }
 
-TEST_P(TapedConv1dTest, gradients_are_those_of_the_reference) {
+TEST_P(TapedConv1dTest, gradients_match_the_reference) {
   Random random;
   for (const ConvCase& c : kConvCases) {
     const Conv1dOptions& o = c.options;
@@ -144,7 +144,7 @@ TEST_P(TapedConv1dTest, without_a_batch_the_bits_are_the_same) {
   }
 }
 
-TEST_P(TapedConv1dTest, a_token_that_no_window_has_and_one_without_a_gradient_reach_nothing) {
+TEST_P(TapedConv1dTest, tokens_outside_all_windows_or_without_a_gradient_reach_nothing) {
   Random random;
   Conv1d layer({.in_channels = 2, .out_channels = 3, .kernel_size = 2, .stride = 3});
   set_parameters(layer, random);
@@ -185,7 +185,7 @@ TEST_P(TapedConv1dTest, bits_and_memory_are_steady) {
   });
 }
 
-TEST(TapedConv1dErrorTest, says_what_is_wrong) {
+TEST(TapedConv1dErrorTest, errors_explain_the_problem) {
   attn::Tape tape;
   const Conv1d layer({.in_channels = 3, .out_channels = 4, .kernel_size = 5});
   const Variable wide = tape.variable(OwnedTensor({2, 7, 4}));

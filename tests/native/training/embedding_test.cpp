@@ -93,7 +93,7 @@ TEST_P(EmbeddingGradientTest, the_row_of_padding_does_not_learn) {
   }
 }
 
-TEST_P(EmbeddingGradientTest, what_is_tied_to_the_table_adds_its_own) {
+TEST_P(EmbeddingGradientTest, a_layer_tied_to_the_table_adds_its_gradient) {
   const Embedding embedding({.num_embeddings = 3, .embedding_dim = 2});
   attn::Tape tape(context());
   const std::vector<std::int64_t> first{1, 1}, second{0, 1};

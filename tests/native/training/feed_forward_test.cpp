@@ -81,7 +81,7 @@ void expect_gradients(const attn::Module& layer, std::int64_t width, Random& ran
 using FeedForwardGradientTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(FeedForwardGradientTest);
 
-TEST_P(FeedForwardGradientTest, gradients_are_those_of_the_reference) {
+TEST_P(FeedForwardGradientTest, gradients_match_the_reference) {
   Random random;
   for (const bool bias : {true, false}) {
     FeedForward layer(
@@ -159,7 +159,7 @@ TEST_P(FeedForwardGradientTest, values_have_the_bits_of_the_tensor_forward) {
   EXPECT_TRUE(same_bits(values(norm.forward(in, more, kDropout).value()), sum));
 }
 
-TEST_P(FeedForwardGradientTest, the_sum_of_add_norm_can_be_looked_at) {
+TEST_P(FeedForwardGradientTest, the_sum_of_add_norm_can_be_watched) {
   Random random;
   AddNorm layer(7);
   draw(layer, random);
@@ -211,7 +211,7 @@ TEST_P(FeedForwardGradientTest, bits_and_memory_are_steady) {
   attn_test::expect_no_allocation(context(), [&](attn::Tape& tape) { pass(tape); });
 }
 
-TEST(FeedForwardGradientErrorTest, names_are_those_of_the_layer) {
+TEST(FeedForwardGradientErrorTest, names_come_from_the_layer) {
   attn::Tape tape;
   const std::vector<float> values(12, 1.0F);
   const Variable x = tape.variable({values.data(), {3, 4}});

@@ -62,7 +62,7 @@ TEST_P(FunctionsTest, a_square_has_both_gradients) {
   EXPECT_THAT(values(x.gradient()), ElementsAre(6, -100));
 }
 
-TEST_P(FunctionsTest, numbers_beside_a_variable_act_on_every_element) {
+TEST_P(FunctionsTest, numbers_in_an_expression_act_on_every_element) {
   struct Case {
     const char* name;
     std::function<Variable(const Variable&)> recorded;
@@ -180,7 +180,7 @@ TEST_P(FunctionsTest, linear_has_the_bits_of_the_layer) {
   }
 }
 
-TEST_P(FunctionsTest, a_token_that_nothing_comes_back_to_is_not_read) {
+TEST_P(FunctionsTest, a_token_without_a_gradient_is_not_read) {
   attn::Tape tape(context());
   const float nan = std::nanf("");
   const Variable x = tape.variable(OwnedTensor({3, 2}, {1, 2, nan, INFINITY, 3, 4}));
@@ -198,8 +198,8 @@ TEST_P(FunctionsTest, an_output_layer_can_be_tied_to_an_embedding) {
   const Variable logits = attn::linear(embedding.forward(tape, ids), table);
   EXPECT_THAT(values(logits.value()), ElementsAre(17, 39, 61, 5, 11, 17));
   tape.backward(logits, OwnedTensor({2, 3}, {1, 0, 0, 0, 10, 0}));
-  // Through the output layer, rows 0 and 1 get (5, 6) and 10·(1, 2). Through the embedding, rows 2
-  // and 0 get (1, 2) and 10·(3, 4).
+  // The output layer adds (5, 6) and 10·(1, 2) to the gradients of rows 0 and 1. The embedding adds
+  // (1, 2) and 10·(3, 4) to the gradients of rows 2 and 0.
   EXPECT_THAT(values(table.gradient()), ElementsAre(35, 46, 10, 20, 1, 2));
 }
 
@@ -236,7 +236,7 @@ TEST_P(FunctionsTest, reshape_keeps_the_order_and_copies_nothing) {
   EXPECT_THAT(x.gradient().shape(), ElementsAre(2, 3));
 }
 
-TEST_P(FunctionsTest, parts_one_behind_the_other_along_any_dimension) {
+TEST_P(FunctionsTest, concatenation_along_any_dimension) {
   Random random;
   const OwnedTensor a = uniform_tensor({2, 3, 5}, random), b = uniform_tensor({2, 1, 5}, random);
   const OwnedTensor dy = uniform_tensor({2, 7, 5}, random);
@@ -332,7 +332,7 @@ TEST_P(FunctionsTest, bits_and_memory_are_steady) {
   attn_test::expect_no_allocation(context(), [&](attn::Tape& tape) { pass(tape); });
 }
 
-TEST(FunctionsErrorTest, what_they_refuse) {
+TEST(FunctionsErrorTest, invalid_arguments_are_rejected) {
   attn::Tape tape;
   const Variable x = tape.variable(OwnedTensor({2, 3}, {1, 2, 3, 4, 5, 6}));
   const Variable y = tape.variable(OwnedTensor({3, 2}, {1, 2, 3, 4, 5, 6}));

@@ -235,7 +235,7 @@ TEST_P(LossesTest, bits_do_not_depend_on_the_number_of_threads) {
   }
 }
 
-TEST_P(LossesTest, what_is_wrong_is_said) {
+TEST_P(LossesTest, errors_explain_the_problem) {
   attn::Tape tape(context());
   const Variable x = tape.variable(OwnedTensor({2, 2, 5}));
   const auto error = [&](const Ids& ids, const CrossEntropyOptions& options = {}) {
@@ -292,7 +292,7 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
   EXPECT_THAT(values(gradient), testing::Each(7));
 }
 
-TEST_P(LossesTest, a_steady_loop_allocates_nothing_and_a_refused_allocation_is_bad_alloc) {
+TEST_P(LossesTest, a_steady_loop_allocates_nothing_and_a_failed_allocation_throws_bad_alloc) {
   const OwnedTensor logits({3, 70});
   const OwnedTensor goal({3, 70});
   const Ids targets{1, 2, 3};

@@ -54,7 +54,7 @@ void backward(attn::Tape& tape, const AttentionPart& part, const OwnedTensor& ou
   tape.backward(attn::concatenate(parts, 0), {all.data(), {std::ssize(all)}});
 }
 
-TEST_P(MergeGradientTest, is_what_differences_say) {
+TEST_P(MergeGradientTest, matches_finite_differences) {
   Random random;
   for (const std::int64_t width : {1, 5, 16, 33}) {
     constexpr std::int64_t kRows = 6;
@@ -120,7 +120,7 @@ TEST_P(MergeGradientTest, parts_have_the_gradients_of_the_whole) {
       attn::Tape tape(context());
       const Variable q = tape.variable(query), k = tape.variable(key), v = tape.variable(value);
       const Variable s = tape.variable(sinks);
-      // Query i may attend to keys up to 2 + i, so the first queries attend to nothing in the last
+      // Query i attends to the keys j ≤ 2 + i, so the first queries attend to nothing in the last
       // part of the keys.
       const auto attend = [&](std::int64_t begin, std::int64_t end) {
         AttentionPart part;
@@ -151,7 +151,7 @@ TEST_P(MergeGradientTest, parts_have_the_gradients_of_the_whole) {
   }
 }
 
-TEST_P(MergeGradientTest, the_log_sum_exp_of_attention_has_the_gradient_that_differences_say) {
+TEST_P(MergeGradientTest, the_gradient_of_the_log_sum_exp_matches_finite_differences) {
   Random random;
   const OwnedTensor query = uniform_tensor({3, 4}, random), key = uniform_tensor({5, 4}, random);
   const OwnedTensor dsum = uniform_tensor({3}, random);

@@ -199,14 +199,14 @@ TEST_P(TapedMultiHeadAttentionTest, GroupedHeadsWithEveryKindOfPositions) {
                      .max_relative_distance = 2},
        .sinks = true});
   expect_gradients(layer, {x, x, x}, {.attention = {.causal = true}}, true, context());
-  // Inputs without a batch dimension, and queries that differ from the keys.
+  // Uses inputs without a batch dimension, and queries that differ from the keys.
   const Inputs in{uniform_tensor({3, 16}, random), uniform_tensor({6, 16}, random),
                   uniform_tensor({6, 16}, random)};
   expect_gradients(layer, in, {.attention = {.diagonal = attn::Diagonal::bottom_right()}}, false,
                    context());
 }
 
-TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayersOwn) {
+TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallReplaceTheTermsOfTheLayerAndHaveGradients) {
   Random random;
   const OwnedTensor x = uniform_tensor({2, 6, 16}, random);
   attn::MultiHeadAttentionOptions options{.d_model = 16, .num_heads = 4, .num_kv_heads = 2};
@@ -243,7 +243,7 @@ TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayer
       expect_gradients(layer, {x, x, x}, {}, true, context(), {{"bias", bias}});
     }
   }
-  // Queries that differ from the keys, and no batch dimension.
+  // Uses queries that differ from the keys, and no batch dimension.
   attn::MultiHeadAttention layer(options);
   const Inputs in{uniform_tensor({3, 16}, random), uniform_tensor({6, 16}, random),
                   uniform_tensor({6, 16}, random)};
@@ -336,7 +336,7 @@ TEST_P(TapedMultiHeadAttentionTest, PositionsAreCopied) {
   EXPECT_TRUE(same_bits(gradient(true), gradient(false)));
 }
 
-TEST_P(TapedMultiHeadAttentionTest, DynamicScalingGoesByTheKeysThatAreGivenWithPaddingToo) {
+TEST_P(TapedMultiHeadAttentionTest, DynamicScalingUsesTheNumberOfKeysEvenWithPadding) {
   Random random;
   const OwnedTensor x = uniform_tensor({2, 9, 8}, random);
   const std::vector<std::int32_t> key_lens{9, 4};
@@ -350,7 +350,7 @@ TEST_P(TapedMultiHeadAttentionTest, DynamicScalingGoesByTheKeysThatAreGivenWithP
   expect_gradients(layer, {x, x, x}, call, true, context());
 }
 
-TEST_P(TapedMultiHeadAttentionTest, WhatCannotBeGivenIsSaid) {
+TEST_P(TapedMultiHeadAttentionTest, ErrorsExplainTheProblem) {
   const OwnedTensor x({1, 4, 6});
   attn::MultiHeadAttention layer({.d_model = 6, .num_heads = 2});
   attn::Tape tape(context()), other(context());
@@ -381,7 +381,7 @@ TEST_P(TapedMultiHeadAttentionTest, WhatCannotBeGivenIsSaid) {
             "positions");
 }
 
-TEST_P(TapedMultiHeadAttentionTest, NormalisedHeadsOfTheirOwnWidth) {
+TEST_P(TapedMultiHeadAttentionTest, NormalisedHeadsOfADifferentWidth) {
   Random random;
   const OwnedTensor x = uniform_tensor({2, 5, 7}, random);
   for (const std::int64_t kv_heads : {3, 1}) {

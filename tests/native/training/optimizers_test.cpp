@@ -182,7 +182,7 @@ TEST(OptimizerOptionsTest, DefaultsArePyTorchs) {
   EXPECT_EQ(attn::AdamWOptions{}.eps, 1e-8);
 }
 
-TEST_P(OptimizersTest, thirty_steps_are_those_of_double_precision) {
+TEST_P(OptimizersTest, thirty_steps_match_double_precision) {
   const Data data;
   for (const OptimizerCase& c : cases()) {
     OptimizedModel model;
@@ -382,7 +382,7 @@ TEST_P(OptimizersTest, a_parameter_of_many_blocks_is_updated_as_a_whole) {
   EXPECT_EQ(got, expected);
 }
 
-TEST_P(OptimizersTest, what_is_reached_twice_is_updated_once_and_what_has_no_gradient_stays) {
+TEST_P(OptimizersTest, shared_parameters_are_updated_once_and_parameters_without_a_gradient_stay) {
   Linear used(2, 1, false), unused(2, 1, false);
   used.set_parameter("weight", OwnedTensor({1, 2}, {1, 2}), context());
   unused.set_parameter("weight", OwnedTensor({1, 2}, {3, 4}), context());
@@ -410,7 +410,7 @@ TEST_P(OptimizersTest, what_is_reached_twice_is_updated_once_and_what_has_no_gra
   EXPECT_THAT(state["step.unused.weight"], ElementsAre(0));
 }
 
-TEST_P(OptimizersTest, a_run_that_was_stopped_goes_on_with_the_same_bits) {
+TEST_P(OptimizersTest, a_run_that_was_stopped_continues_with_the_same_bits) {
   const Data data;
   for (const OptimizerCase& c : cases()) {
     attn::Tape tape(context());
@@ -491,7 +491,7 @@ TEST_P(OptimizersTest, gradients_are_clipped_by_their_global_norm) {
   EXPECT_NEAR(clip_grad_norm(tape, std::numeric_limits<double>::infinity()), 0.25, 1e-5);
 }
 
-TEST_P(OptimizersTest, a_norm_that_is_no_number_is_an_error_and_gradients_stay) {
+TEST_P(OptimizersTest, a_norm_that_is_not_finite_is_an_error_and_gradients_stay) {
   OptimizedModel model;
   attn::Tape tape(context());
   const float infinity = std::numeric_limits<float>::infinity();
@@ -524,7 +524,7 @@ TEST_P(OptimizersTest, a_steady_loop_allocates_nothing) {
   }
 }
 
-TEST_P(OptimizersTest, a_refused_allocation_is_bad_alloc_and_changes_nothing) {
+TEST_P(OptimizersTest, a_failed_allocation_throws_bad_alloc_and_changes_nothing) {
   const Data data;
   OptimizedModel model;
   const std::vector<float> before = parameters(model);
@@ -585,7 +585,7 @@ TEST(OptimizerOptionsTest, OptionsAreChecked) {
               HasSubstr("models: got two parameters named \"x.first.weight\""));
 }
 
-TEST(OptimizerOptionsTest, AStateThatDoesNotFitIsRefusedAsAWhole) {
+TEST(OptimizerOptionsTest, AStateThatDoesNotFitIsRejectedAsAWhole) {
   const Data data;
   OptimizedModel model;
   attn::Adam optimizer(model);

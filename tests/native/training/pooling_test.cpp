@@ -108,7 +108,7 @@ TEST_P(TapedPoolingTest, masked_softmax_has_the_gradient_of_the_reference) {
   }
 }
 
-TEST_P(TapedPoolingTest, what_is_excluded_from_a_softmax_reads_no_gradient) {
+TEST_P(TapedPoolingTest, excluded_elements_of_a_softmax_read_no_gradient) {
   attn::Tape tape(context());
   const Variable x = tape.variable(OwnedTensor({1, 4}, {1, -kInfinity, 1, kNaN}));
   const std::vector<std::int32_t> lens{3};
@@ -265,7 +265,7 @@ TEST_P(TapedPoolingTest, every_kernel_has_the_gradients_of_the_reference) {
   }
 }
 
-TEST_P(TapedPoolingTest, what_is_excluded_reaches_no_gradient) {
+TEST_P(TapedPoolingTest, excluded_inputs_reach_no_gradient) {
   Random random;
   constexpr std::int64_t kBatch = 2, kQueries = 6, kKeys = 19;
   const std::vector<std::int32_t> lens{17, 9};
@@ -398,7 +398,7 @@ TEST_P(TapedPoolingTest, bits_and_memory_are_steady) {
   });
 }
 
-TEST(TapedPoolingErrorTest, says_what_is_wrong) {
+TEST(TapedPoolingErrorTest, errors_explain_the_problem) {
   attn::Tape tape;
   const Variable q = tape.variable(OwnedTensor({3, 2})), k = tape.variable(OwnedTensor({4, 2}));
   const Variable v = tape.variable(OwnedTensor({4, 5})), two = tape.variable(OwnedTensor({2}));

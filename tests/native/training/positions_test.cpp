@@ -162,7 +162,7 @@ TEST_P(PositionsGradientTest, rotary_embedding_rotates_back) {
   }
 }
 
-TEST_P(PositionsGradientTest, heads_may_lie_side_by_side) {
+TEST_P(PositionsGradientTest, heads_may_be_side_by_side) {
   Random random;
   const std::vector<float> x = random.normals(2 * 5 * 12), dy = random.normals(2 * 5 * 12);
   const RotaryEmbedding rotary({.rotary_dim = 4});
@@ -207,7 +207,7 @@ TEST_P(PositionsGradientTest, bits_and_memory_are_steady) {
   attn_test::expect_no_allocation(context(), [&](attn::Tape& tape) { pass(tape); });
 }
 
-TEST(PositionsGradientErrorTest, what_the_layers_refuse) {
+TEST(PositionsGradientErrorTest, invalid_arguments_are_rejected) {
   attn::Tape tape;
   const std::vector<float> values(12, 1.0F);
   const Variable x = tape.variable({values.data(), {3, 4}});

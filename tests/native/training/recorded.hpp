@@ -47,7 +47,7 @@ struct Trajectories {
   reference::Array tokens;  ///< (30, 4, 9)
   std::map<std::string, Trajectory> runs;
 
-  /// The row-major (4, 8) tokens of a step, and the token that follows each of them.
+  /// The tokens of a step, row-major (4, 8), and their targets: for each token, the next token.
   std::vector<std::int64_t> inputs(std::int64_t step) const { return tokens_from(step, 0); }
   std::vector<std::int64_t> targets(std::int64_t step) const { return tokens_from(step, 1); }
 

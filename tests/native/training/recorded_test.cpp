@@ -49,7 +49,7 @@ using reference::Scalar;
 }
 
 /// Compares the outputs that f computes from the inputs, and their gradients, with the record. f
-/// gives each output the name that the output has in the record.
+/// names each output as the record does.
 template <class F>
 void expect_recorded(const std::string& operation, F&& f) {
   SCOPED_TRACE(operation);

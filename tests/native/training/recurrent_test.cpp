@@ -132,7 +132,7 @@ struct Sizes {
 constexpr Sizes kSizes[] = {
     {1, 1, 1, 1, 1}, {2, 3, 5, 7, 1}, {3, 5, 4, 16, 2}, {1, 7, 3, 17, 3}, {5, 2, 33, 31, 1, false}};
 
-TEST_P(TapedRecurrentTest, gradients_are_those_of_the_reference) {
+TEST_P(TapedRecurrentTest, gradients_match_the_reference) {
   Random random;
   for (const Sizes& s : kSizes) {
     for (const bool with_state : {false, true}) {
@@ -223,7 +223,7 @@ TEST_P(TapedRecurrentTest, a_step_is_within_the_stated_error) {
   }
 }
 
-TEST_P(TapedRecurrentTest, what_comes_after_the_last_token_that_counts_reaches_no_gradient) {
+TEST_P(TapedRecurrentTest, tokens_after_the_last_used_token_reach_no_gradient) {
   Random random;
   const attn::RecurrentOptions options{.input_size = 3, .hidden_size = 5, .num_layers = 2};
   attn::GRU gru(options);
@@ -256,7 +256,7 @@ TEST_P(TapedRecurrentTest, what_comes_after_the_last_token_that_counts_reaches_n
   check(with_tanh);
 }
 
-TEST_P(TapedRecurrentTest, after_no_step_the_states_are_those_before) {
+TEST_P(TapedRecurrentTest, without_steps_the_states_are_unchanged) {
   Random random;
   const attn::GRU layer({.input_size = 3, .hidden_size = 4, .num_layers = 2});
   const OwnedTensor h_0 = uniform_tensor({2, 3, 4}, random), dh = uniform_tensor({2, 3, 4}, random);
@@ -339,7 +339,7 @@ TEST_P(TapedRecurrentTest, bits_and_memory_are_steady) {
   });
 }
 
-TEST(TapedRecurrentErrorTest, says_what_is_wrong) {
+TEST(TapedRecurrentErrorTest, errors_explain_the_problem) {
   attn::Tape tape;
   const attn::GRU layer({.input_size = 3, .hidden_size = 4});
   const Variable x = tape.variable(OwnedTensor({2, 5, 3}));

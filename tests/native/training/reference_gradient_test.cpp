@@ -131,7 +131,7 @@ TEST_F(ReferenceGradientTest, relu_has_slope_0_at_0) {
   EXPECT_THAT(tape.gradient(x).exact.values, ::testing::ElementsAre(0, 0, 0, 1));
 }
 
-TEST_F(ReferenceGradientTest, slopes_far_out_are_numbers) {
+TEST_F(ReferenceGradientTest, slopes_far_from_0_are_finite) {
   for (const double far : {-1e4, -300.0, 300.0, 1e4}) {
     for (const auto activation : {reference::Activation::kGelu, reference::Activation::kGeluTanh,
                                   reference::Activation::kSilu}) {
@@ -194,7 +194,7 @@ TEST_F(ReferenceGradientTest, feed_forward_networks) {
   }
 }
 
-TEST_F(ReferenceGradientTest, embedding_adds_up_what_is_used_twice) {
+TEST_F(ReferenceGradientTest, embedding_sums_the_gradients_of_repeated_uses) {
   expect_gradients({{"table", normals({4, 3})}}, random, []<class T>(const Arrays<T>& in) {
     const ArrayOf<T> x = reference::embedding(in.at("table"), {2, 0, 2, 3});
     return reference::linear<T>({x, {}}, in.at("table")).exact;  // the table as an output layer
@@ -255,7 +255,7 @@ TEST_F(AttentionReferenceGradientTest, queries_keys_and_values_with_softcap_and_
   check();
 }
 
-TEST_F(AttentionReferenceGradientTest, what_is_excluded) {
+TEST_F(AttentionReferenceGradientTest, excluded_keys) {
   rules.causal_offset = Array({2}, std::vector{-1, 1});  // query 0 of entry 0 attends to nothing
   check();
   rules.mask = Array({2, 1, 1, 5}, std::vector{1, 0, 1, 1, 0, 1, 1, 1, 0, 1});
@@ -316,7 +316,7 @@ TEST_F(AttentionReferenceGradientTest, log_sum_exp_and_scores) {
   });
 }
 
-TEST_F(AttentionReferenceGradientTest, nan_in_what_is_excluded_reaches_no_gradient) {
+TEST_F(AttentionReferenceGradientTest, nan_in_excluded_inputs_reaches_no_gradient) {
   reference::Attention p = attention_of(inputs, rules);
   p.valid_lens = Array({2}, 3);
   for (std::int64_t d = 0; d < 3; ++d) p.key.at({0, 1, 4, d}) = NAN;
@@ -417,7 +417,7 @@ TEST_F(TransformerReferenceGradientTest, encoder) {
   }
 }
 
-TEST_F(TransformerReferenceGradientTest, decoder_and_what_it_remembers) {
+TEST_F(TransformerReferenceGradientTest, decoder_and_its_memory) {
   for (const bool norm_first : {false, true}) {
     inputs = {{"x", normals({2, 3, 4})}, {"memory", normals({2, 2, 4})}};
     add_attention("self_attn", 2);

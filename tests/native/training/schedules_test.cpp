@@ -44,7 +44,7 @@ TEST(SchedulesTest, InverseSquareRootIsVaswanis) {
   }
 }
 
-TEST(SchedulesTest, WhatIsWrongIsSaid) {
+TEST(SchedulesTest, ErrorsExplainTheProblem) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(error_of([] { attn::constant_learning_rate(0, 1); }),
             "invalid_argument: step: got 0, needs 1 or more");

@@ -48,7 +48,7 @@ void set(attn::Module& module, const char* name, std::vector<float> values) {
   module.set_parameter(name, OwnedTensor(old.shape(), std::move(values)));
 }
 
-TEST(TapeErrorsTest, GradientsAreThereAfterBackwardOnly) {
+TEST(TapeErrorsTest, GradientsExistOnlyAfterBackward) {
   RecordedTwoLayers model;
   attn::Tape tape;
   const Variable x = tape.variable(OwnedTensor({1, 2}));
@@ -113,7 +113,7 @@ TEST(TapeErrorsTest, AParameterThatChangedSinceTheForwardPassIsNamed) {
   attn::Sgd(model).step(tape);
 }
 
-TEST(TapeErrorsTest, AStepThatChangesParametersBeforeBackwardIsSeen) {
+TEST(TapeErrorsTest, AStepThatChangesParametersBeforeBackwardIsDetected) {
   RecordedTwoLayers model;
   attn::Sgd optimizer(model);
   attn::Tape tape, late;
@@ -123,7 +123,7 @@ TEST(TapeErrorsTest, AStepThatChangesParametersBeforeBackwardIsSeen) {
   EXPECT_THAT(error_of([&] { late.backward(loss); }), HasSubstr("got a change between"));
 }
 
-TEST(TapeErrorsTest, ANanLossSaysInWhichStepAndWhoHeldTheFirst) {
+TEST(TapeErrorsTest, TheErrorForANanLossNamesTheStepAndTheFirstNan) {
   RecordedTwoLayers model;
   attn::Tape tape;
   tape.backward(loss_of(tape, model));
@@ -141,7 +141,7 @@ TEST(TapeErrorsTest, ANanLossSaysInWhichStepAndWhoHeldTheFirst) {
       HasSubstr("got nan in step 4 (the first NaN is in parameter \"second.weight\"), needs"));
 }
 
-TEST(TapeErrorsTest, ANanThatComesOfAnOverflowSaysWhereThatWas) {
+TEST(TapeErrorsTest, TheErrorForANanNamesTheOverflowThatCausedIt) {
   RecordedTwoLayers model;
   set(model, "first.weight", {1e30F, 0, 0, 1e30F});
   set(model, "second.weight", {1, -1});

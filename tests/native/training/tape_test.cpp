@@ -38,7 +38,7 @@ using attn_test::error_of;
 using attn_test::values;
 using testing::ElementsAre;
 
-TEST(TapeTest, WhatIsUsedTwiceGetsTheSumOfBothGradients) {
+TEST(TapeTest, AVariableUsedTwiceGetsTheSumOfBothGradients) {
   attn::Tape tape;
   const Variable x = tape.variable(OwnedTensor({1, 2}, {3, 4}));
   const Variable y = x + x;
@@ -180,7 +180,7 @@ TEST_F(AccumulationTest, a_steady_loop_allocates_nothing) {
   });
 }
 
-TEST_F(AccumulationTest, a_refused_allocation_leaves_gradients_as_they_were) {
+TEST_F(AccumulationTest, a_failed_allocation_leaves_gradients_as_they_were) {
   attn::Tape tape;
   tape.backward(loss(tape, 0, kTokens));
   EXPECT_GT(attn_test::out_of_memory_failures([&] { tape.clear_keeping_gradients(); }), 0);
@@ -218,7 +218,7 @@ void compare_gone_layer(const char* name, std::vector<std::int64_t> shape, Make 
   EXPECT_EQ(found[0], found[1]);
 }
 
-TEST(TapeTest, ALayerMayBeGoneBeforeBackward) {
+TEST(TapeTest, ALayerMayBeDestroyedBeforeBackward) {
   const auto call = [](const auto& layer, const Variable& x) { return layer.forward(x); };
   compare_gone_layer("Linear", {3, 4}, [] { return attn::Linear(4, 5); }, call);
   compare_gone_layer("LayerNorm", {3, 4}, [] { return attn::LayerNorm(4); }, call);
@@ -249,7 +249,7 @@ TEST(TapeTest, ALayerMayBeGoneBeforeBackward) {
                      [](const auto& layer, const Variable& x) { return layer.forward(x, x, {}); });
 }
 
-TEST(TapeTest, WhatIsOnlyShownHasNoWayBack) {
+TEST(TapeTest, VariablesForDisplayHaveNoBackwardPass) {
   attn::Tape tape;
   const Variable x = tape.variable(OwnedTensor({3, 4}, std::vector<float>(12, 0.5F)));
   Variable weights;

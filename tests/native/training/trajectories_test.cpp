@@ -118,7 +118,7 @@ void add_errors(const std::vector<float>& got, const reference::Array& wanted, s
   }
 }
 
-TEST_P(TrajectoriesTest, thirty_steps_of_a_gpt_are_those_of_pytorch) {
+TEST_P(TrajectoriesTest, thirty_steps_of_a_gpt_match_pytorch) {
   const Trajectories recorded = attn_test::recorded_trajectories();
   LargestError of_losses("losses in 30 steps, relative", 1e-4);
   LargestError of_norms("norms in 30 steps, relative", 1e-4);

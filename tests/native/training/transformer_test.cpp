@@ -267,7 +267,7 @@ TEST_P(TapedTransformerTest, StacksHaveTheBitsOfTheForwardPassWithDropoutToo) {
       values(decoded)));
 }
 
-TEST_P(TapedTransformerTest, EverythingThatALayerShowsIsThatOfTheForwardPass) {
+TEST_P(TapedTransformerTest, IntermediatesMatchTheForwardPass) {
   Random random;
   for (const attn::TransformerLayerOptions& options : attn_test::todays_layers()) {
     attn::TransformerEncoderLayer layer(options);
@@ -349,7 +349,7 @@ TEST_P(TapedTransformerTest, GradientsOfAnEntryDoNotDependOnItsNeighbours) {
   }
 }
 
-TEST(TapedTransformerErrorTest, CachesAndOutputsAreRefused) {
+TEST(TapedTransformerErrorTest, CachesAndOutputsAreRejected) {
   attn::TransformerEncoder encoder({.layer = kOptions[0]});
   std::vector<attn::KeyValueCache> caches = encoder.make_caches(1);
   attn::Tape tape;
