@@ -34,7 +34,7 @@ void map(const MapArgs& p, MapVectors map_vectors) noexcept {
   }
 }
 
-/// Makes a MapVectors from a stateless function of vectors.
+/// Turns a stateless function of a vector into a MapVectors.
 template <class Isa, class Function>
 void map_vectors(index count, const float* x, const float* factor, float* out) noexcept {
   using F = Floats<Isa>;

@@ -122,7 +122,8 @@ struct Bf16Table {
   void (*attend)(const Bf16AttentionHead&, index row_begin, index row_end, float* scratch) noexcept;
 };
 
-/// One function for each translation unit in isa/. Returns null if this build has no such kernels.
+/// Each function returns the table of one translation unit in isa/, or null if this build has no
+/// such kernels.
 const KernelTable* scalar_table() noexcept;
 const KernelTable* sse4_1_table() noexcept;
 const KernelTable* avx2_table() noexcept;

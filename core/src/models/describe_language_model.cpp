@@ -198,7 +198,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   reject_unsupported(config);
   reject_quantized(tensors);
   if (type == "gemma3") {
-    // This model accepts text and images. Its text part is a complete model.
+    // A "gemma3" model accepts text and images. The text part is a complete model.
     d.tied = config.flag("tie_word_embeddings", true);
     config.set_root("text_config");
     type = config.find_text("model_type").value_or("gemma3_text");

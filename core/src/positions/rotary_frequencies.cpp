@@ -48,8 +48,8 @@ struct Scaled {
   }
   double pair(const YarnRotaryScaling& rule, std::int64_t j) const {
     const auto d = static_cast<double>(width);
-    // The index of the pair that makes `turns` full turns over the original length. The index may
-    // be fractional.
+    // Returns the index of the pair that makes `turns` full turns over the original sequence
+    // length. The index may be fractional.
     const auto pair_of_turns = [&](double turns) {
       const auto length = static_cast<double>(rule.original_max_position_embeddings);
       return d * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(base));
@@ -246,7 +246,7 @@ void write_rotary_frequencies(const RotaryEmbeddingOptions& options, double sequ
 }
 
 void require_usable_frequencies(std::span<const double> frequencies) {
-  /// This bound ensures that the product of a frequency and 2^53 is finite.
+  /// This bound on frequencies ensures that the product of a frequency and 2^53 is finite.
   constexpr double kLargest = 1e100;
   for (const double frequency : frequencies) {
     if (!(std::abs(frequency) <= kLargest)) {

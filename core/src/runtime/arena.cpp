@@ -40,7 +40,8 @@ void Arena::rewind(Mark mark) noexcept {
     try {
       blocks_.push_back(make_block(total));
     } catch (const std::bad_alloc&) {
-      // This failure is harmless: the next call allocates again, piece by piece.
+      // Failing to allocate one large block is harmless: the next call allocates several blocks
+      // again.
     }
   }
 }

@@ -70,7 +70,8 @@ bool lists_cpu(const std::string& controllers) {
 int processors_in_quota(const std::string& groups, const std::string& root) {
   int result = INT_MAX;
   std::ifstream lines(groups);
-  // Each line is "number:controllers:/group"; version 2 has the number 0 and no controllers.
+  // Each line of the file is "number:controllers:/group"; in version 2, the number is 0 and there
+  // are no controllers.
   for (std::string line; std::getline(lines, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;

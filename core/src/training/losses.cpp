@@ -240,7 +240,7 @@ class SquaredErrorStep final : public Step {
   double divisor_;
 };
 
-/// Both tensors are row-major and stay on the tape.
+/// Records the squared error of two row-major tensors that stay on the tape.
 Variable record_squared_error(Recording& record, Node* prediction, Node* target,
                               const ConstTensor& a, const ConstTensor& b, LossReduction reduction) {
   const double divisor = squared_error_divisor(a, reduction);

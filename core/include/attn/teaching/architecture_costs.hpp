@@ -52,8 +52,8 @@ ATTN_API ArchitectureCosts self_attention_costs(std::int64_t n, std::int64_t d,
 ///
 ///   pairs = n·(l + r + 1) − l·(l + 1)/2 − r·(r + 1)/2
 ///
-/// It costs 2·pairs·d multiply-adds (plus 4·n·d² with `projections`) and 1 sequential operation.
-/// The path length is ⌈(n − 1) / (l + r)⌉, but at least 1.
+/// Window attention costs 2·pairs·d multiply-adds (plus 4·n·d² with `projections`) and 1 sequential
+/// operation. The path length is ⌈(n − 1) / (l + r)⌉, but at least 1.
 ATTN_API ArchitectureCosts window_attention_costs(std::int64_t n, std::int64_t d, std::int64_t left,
                                                   std::int64_t right, bool projections = false);
 

@@ -6,9 +6,8 @@
 
 namespace attn::kernels {
 
-/// Calls body(x) for whole vectors of `count` elements of each array. For n < N − 1, x[n] is a
-/// vector of the n-th array and is stored back after the call. x[N − 1] is a vector of the
-/// gradient.
+/// Calls body(x) for one vector of elements after another. x[0] … x[N − 2] are vectors of the
+/// arrays, which are stored back after the call, and x[N − 1] is the vector of the gradient.
 template <class Isa, int N, class F>
 ATTN_INLINE void update_vectors(index count, float* const (&arrays)[N - 1], const float* gradient,
                                 F&& body) noexcept {

@@ -54,7 +54,7 @@ struct SgdArgs {
   float learning_rate = 0;
   float weight_decay = 0;
   float kept = 0;   ///< factor by which the buffer is multiplied
-  float added = 1;  ///< factor of the gradient that is added to the buffer
+  float added = 1;  ///< this factor times the gradient is added to the buffer
   float momentum = 0;
   bool nesterov = false;
 };
@@ -71,8 +71,8 @@ struct AdamArgs {
   float step_size = 0;     ///< learning rate / (1 − β₁^t)
   float root_factor = 0;   ///< 1 / √(1 − β₂^t)
   float epsilon = 0;
-  float gradient_decay = 0;  ///< factor of the value that is added to the gradient
-  float value_decay = 0;     ///< factor of the value that is subtracted from the value
+  float gradient_decay = 0;  ///< this factor times the value is added to the gradient
+  float value_decay = 0;     ///< this factor times the value is subtracted from the value
 };
 
 /// The backward pass of f(x), or of f(x) ∘ factor.

@@ -65,7 +65,7 @@ struct TrainingTable {
                                   float* scratch) noexcept;
 };
 
-/// One function for each translation unit in training/isa/.
+/// Each function returns the table of one translation unit in training/isa/.
 const TrainingTable* scalar_training_table() noexcept;
 const TrainingTable* sse4_1_training_table() noexcept;
 const TrainingTable* avx2_training_table() noexcept;
