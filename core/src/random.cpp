@@ -41,7 +41,7 @@ constexpr auto kLogarithmSeries = [] {
   return c;
 }();
 
-/// ln x for a normal x > 0.
+/// ln x for a positive x that is not subnormal.
 double logarithm(double x) noexcept {
   constexpr auto kSqrtHalf = std::bit_cast<std::uint64_t>(0.70710678118654752);
   const auto bits = std::bit_cast<std::uint64_t>(x);

@@ -36,7 +36,7 @@ class EagerFlow {
   IntermediateWriter writer_;
   runtime::Execution run_;
   const Tensor result_;  ///< a sublayer's result, until it is added
-  const Tensor sum_;     ///< the stream after a sublayer
+  const Tensor sum_;     ///< the residual stream after a sublayer
   ConstTensor stream_;
 };
 

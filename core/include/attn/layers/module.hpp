@@ -24,8 +24,9 @@ struct Initialization {
   enum class Kind : int {
     kZeros,
     kOnes,
-    kXavierUniform,  ///< see xavier_uniform(); for shape (out, in, k) the fans are in·k and out·k
-    kNormal,         ///< see fill_normal(), with mean 0
+    kXavierUniform,  ///< numbers from xavier_uniform(); for shape (out, in, k) the fans are in·k
+                     ///< and out·k
+    kNormal,         ///< numbers from fill_normal() with mean 0
   };
 
   static constexpr Initialization zeros() { return {}; }

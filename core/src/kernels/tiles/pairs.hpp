@@ -93,11 +93,12 @@ struct PairTiles {
     }
 
     Bf16Pair* value_pairs;  ///< pairs of keys × value columns
-    Bf16Pair* kept_pairs;  ///< like value_pairs, with zeros for keys that a query may not attend to
-    Bf16Pair* key_pairs;   ///< copied keys (keys × pairs of depth), if the keys cannot be read in
-                           ///< place
-    float* total_weight;   ///< for each query, the sum of its weights after they are rounded to
-                           ///< bf16
+    Bf16Pair* kept_pairs;   ///< copy of value_pairs with zeros for keys that a query may not attend
+                            ///< to
+    Bf16Pair* key_pairs;    ///< copied keys (keys × pairs of depth), if the keys cannot be read in
+                            ///< place
+    float* total_weight;    ///< for each query, the sum of its weights after they are rounded to
+                            ///< bf16
   };
 
   static void load_queries(const Head& head, const QueryBlock& block,
