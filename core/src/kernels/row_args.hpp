@@ -80,7 +80,7 @@ struct NormArgs {
 struct RotationArgs {
   index rows = 0;
   index cols = 0;
-  bool interleaved = true;  ///< true if the partners are columns 2j and 2j + 1
+  bool interleaved = true;  ///< true if columns 2j and 2j + 1 are partners, not j and j + cols/2
   const float* keep = nullptr;
   const float* cross = nullptr;
   index table_row = 0;  ///< row stride of keep and cross; 0 if each is one row for all rows of x

@@ -108,7 +108,7 @@ template <class Isa>
 inline constexpr bool kTiles = requires { typename Isa::Tiles; };
 
 /// True if products use quads: two pairs of a row or a column, consecutive along the depth,
-/// followed by two pairs of the next row or column. Such an `Isa` also defines
+/// followed by two pairs of the next row or column. Such an `Isa` also defines:
 /// - dot_quads(a, b, c): c + (rows of a) · (columns of b); c is a 2 × 2 square of sums, row by row.
 ///   Rounds in the same way as the instruction.
 template <class Isa>

@@ -95,7 +95,7 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
   /// Prefetch distance if keys are contiguous, in elements: 8 KB of floats. On Zen 5, neither a
   /// distance of 4, 16 or 32 KB nor prefetching values too makes reading faster.
   constexpr index kAhead = 2048;
-  /// Elements in a cache line.
+  /// Number of elements in a cache line.
   constexpr auto kLine = static_cast<index>(64 / sizeof(T));
   const index whole = depth / kW * kW;
   const index ahead = kAhead / std::max(depth, kPanelWidth) * key_row;

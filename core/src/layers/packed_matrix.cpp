@@ -43,7 +43,7 @@ View join_rows(const View& rows) {
 struct ProductPart {
   index rows, cols;
   index col;  ///< first column
-  index x;    ///< start of x, in elements
+  index x;    ///< index of the first element of x
   float* y;
   int worker;
 };

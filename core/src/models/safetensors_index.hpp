@@ -15,7 +15,7 @@ struct SafetensorsIndex {
     std::size_t file;
   };
   std::vector<std::string> files;  ///< all files, each once, in the order of the index
-  std::vector<Place> places;       ///< sorted by name
+  std::vector<Place> places;       ///< sorted by the tensors' names
 
   /// The file that the index names for a tensor, or null.
   const Place* find(std::string_view tensor) const;

@@ -283,7 +283,7 @@ class SgdData final : public OptimizerData {
   SgdOptions options_;
 };
 
-/// Adam, or AdamW if weight decay is decoupled.
+/// The update of Adam, or of AdamW if weight decay is decoupled.
 class AdamData final : public OptimizerData {
  public:
   AdamData(std::span<const NamedModule> models, const AdamOptions& options, bool decoupled)

@@ -23,12 +23,12 @@ using kernels::PairTerm;
 using kernels::PairWeight;
 
 struct PoolingNodes {
-  // For additive attention, these two are the projected queries and keys.
+  // The nodes of queries and keys or, for additive attention, of their projections.
   Node* query = nullptr;
   Node* key = nullptr;
   Node* value = nullptr;
   Node* width = nullptr;           ///< or null
-  Node* column_weights = nullptr;  ///< for additive attention, or null
+  Node* column_weights = nullptr;  ///< factors of the columns in additive attention; or null
   // Intermediates to display, or null.
   Node* scores = nullptr;
   Node* weights = nullptr;

@@ -214,7 +214,7 @@ class Recording {
 
  private:
   void add_input(const Variable& input);
-  /// Must be called after all inputs are known.
+  /// Call this function after all inputs are known.
   void begin(const Module* layer);
   void* take_bytes(std::int64_t count, std::size_t size);
   Node* new_node(const ConstTensor& value, bool needs_gradient);

@@ -153,7 +153,7 @@ class LastStateStep final : public Step {
   }
 
  private:
-  const Variable* outputs_;  ///< one variable for each layer
+  const Variable* outputs_;  ///< one output for each layer
   index layers_;
   Node* h_0_;
 };

@@ -49,11 +49,11 @@ struct TransformerLayerOptions {
   std::int64_t num_heads = 1;  ///< PyTorch's nhead
   std::int64_t dim_feedforward = 2048;
   Activation activation = Activation::kRelu;
-  bool gated_feed_forward = false;  ///< uses GatedFeedForward instead of FeedForward
+  bool gated_feed_forward = false;  ///< use GatedFeedForward instead of FeedForward
   float layer_norm_eps = 1e-5F;
   /// Uses RmsNorm with these options instead of LayerNorm.
   std::optional<RmsNormOptions> rms_norm = {};
-  bool norm_first = false;  ///< uses pre-norm instead of post-norm
+  bool norm_first = false;  ///< use pre-norm instead of post-norm
   /// Normalises the outputs of attention and of the feed-forward network before they are added to
   /// the residual stream. With norm_first, the inputs of both are normalised too (Gemma 2 and 3).
   /// Without norm_first, only the outputs are normalised (OLMo 2).

@@ -7,7 +7,7 @@ namespace attn::kernels {
 /// The inputs and outputs of a head's backward pass that AttentionHead does not have.
 struct AttentionGradientHead {
   Strided<const float> output_gradient;  ///< (num_queries, value_dim)
-  const float* log_sum_exp = nullptr;    ///< (num_queries), from the forward pass
+  const float* log_sum_exp = nullptr;    ///< (num_queries): results of the forward pass
   const float* delta = nullptr;          ///< (num_queries): Σ_d output_id · output_gradient_id
   /// (2·max_distance+1, head_dim rounded up to whole vectors): Shaw's keys; or null. Replaces
   /// AttentionHead::packed_relative_keys.
@@ -32,7 +32,7 @@ struct AttentionGradientHead {
 /// The keys of one task of the backward pass: copies of their rows in whole vectors, and the
 /// gradients that queries have added so far.
 struct KeyChunk {
-  index key_begin = 0;  ///< a multiple of gradient_keys
+  index key_begin = 0;  ///< first key, a multiple of gradient_keys
   index key_end = 0;
   float* keys = nullptr;             ///< (gradient_keys, head_dim rounded up to whole vectors)
   float* key_gradients = nullptr;    ///< (gradient_keys, head_dim rounded up to whole vectors)

@@ -109,7 +109,7 @@ struct RecurrentCellGradientArgs {
   index from_input_row = 0;
   float* from_state = nullptr;
   index from_state_row = 0;
-  const float* state = nullptr;  ///< (rows, hidden), before the step
+  const float* state = nullptr;  ///< (rows, hidden): the state before the step
   index state_row = 0;
   const float* output_gradient = nullptr;  ///< (rows, hidden)
   index output_gradient_row = 0;
