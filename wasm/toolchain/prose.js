@@ -28,7 +28,7 @@ const kComments =
 const kMarks = /^[ \t]*(?:\/\/+<?|\/?\*+\/?)|\*\/$/gm;
 const kLiterals = /'[^'\n]{3,}'|`[^`]{3,}`|"[^"\n]{3,}"(?:\s*"[^"\n]+")*/g;
 const kThrown =
-  /\b(fail(?!_file|_missing|_kept)\w*|refuse|(?!explained)\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
+  /\b(fail(?!_file|_missing|_kept|_row)\w*|refuse|(?!explained)\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
 const kSentences =
   /\b(?:const sentence =|explainedError\(\s*'\w+',\s*'?\w+'?,)\s*(['"`])((?:(?!\1).)+)\1/g;
 /** Literals that are code, such as paths, calls and class names. */

@@ -13,12 +13,12 @@
 
 namespace attn::kernels {
 
-/// The column of the Shaw tables for distance j − i, and the range of keys in a block for which it
-/// is neither the first nor the last column.
+/// Describes which columns of the Shaw tables the keys of a block use, for one query. Keys from
+/// `first` to `last` − 1 use consecutive columns.
 struct RelativeSpan {
   index first;  ///< number of keys at the beginning of the block that all use column 0
   index last;   ///< first of the keys at the end of the block that all use the last column
-  index column_of_first;
+  index column_of_first;  ///< column of key `first`
 };
 
 template <class Isa>

@@ -55,7 +55,7 @@ struct OptimizerData {
     ModuleAccess::FoundParameter parameter;
     index count = 0;
     std::size_t state = 0;  ///< index in `state` at which the arrays of this parameter begin
-    std::size_t group = 0;  ///< index in `groups`
+    std::size_t group = 0;  ///< index of the parameter's group in `groups`
     float steps = 0;
     // The following two members are valid only during a step.
     const float* gradient = nullptr;

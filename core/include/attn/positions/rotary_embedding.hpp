@@ -227,9 +227,9 @@ class ATTN_API RotaryEmbedding {
   ///
   /// Error: each value is within 3.1e-8 + 1e-15·|p| of the exact one for |ω_j| ≤ 1 before scaling
   /// (4.8e-8 at position 2^24), or within a·(6e-8 + 1e-15·|p|) with a ≠ 1. Without scaling, 4.5e-16
-  /// replaces 1e-15 in these bounds. Frequencies above 1 multiply the second term. With YaRN's
-  /// `truncate` off, the second term also grows if high − low is small, because the ramp is then
-  /// steep.
+  /// replaces 1e-15 in these bounds. A frequency |ω_j| above 1 multiplies the second term by
+  /// |ω_j|. With YaRN's `truncate` off, the second term also grows if high − low is small, because
+  /// the ramp is then steep.
   ///
   /// Throws the same errors as forward().
   void tables(const Tensor& cos, const Tensor& sin, const RotaryPositions& positions = {},

@@ -103,7 +103,7 @@ struct CopiedRows<Isa> {
   }
 };
 
-/// With tile hardware, writes zeros from pair `count` to the end of each row's last tile, and to
+/// With tile hardware, fills the last tile of each row with zeros from pair `count` on. Also fills
 /// the rows from block.rows to the end of the last tile, which has `height` rows.
 template <class Isa>
 ATTN_INLINE void pad_tiles(const ProductBlock&, index, index, Bf16Pair*, index) noexcept {}
