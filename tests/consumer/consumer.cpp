@@ -10,7 +10,7 @@
 
 namespace {
 
-/// A user's own layer.
+/// A layer that a user has written.
 class Scale : public attn::Module {
  public:
   Scale() { add_parameter("weight", {1}, attn::Initialization::ones()); }

@@ -181,7 +181,7 @@ describe('a static library, installed', () => {
     );
   });
 
-  it('adds nothing to what a shared library of its user exports', async () => {
+  it('adds nothing to the exports of a shared library that uses it', async () => {
     const source = join(temporary, 'users_library.cpp');
     const lines = [
       '#include <attn/attn.hpp>',

@@ -45,8 +45,8 @@ const pages = {
 const exampleModule = `
 export async function run({ entry = 'index.js', ...options }) {
   try {
-    // Awaits every result, because the functions of worker.js return promises. For index.js this
-    // changes nothing.
+    // Awaits every result, because the functions of worker.js return promises. Awaiting a result of
+    // index.js changes nothing.
     const { load } = await import('/attn/' + entry);
     const attn = await load(options);
     const tokens = ['the', 'cat', 'sat', 'on', 'the', 'mat'];

@@ -13,7 +13,7 @@ import { installPackage } from './install.js';
 /** @import { Project } from './install.js' */
 
 /**
- * The program that is bundled. It runs every variant on this thread and in a worker. It then runs a
+ * The program to bundle. It runs every variant on this thread and in a worker, and then runs a
  * custom task.
  */
 const kProgram = `

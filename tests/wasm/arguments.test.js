@@ -1,4 +1,5 @@
-// Arguments may change while a call reads them: getters run code, and memory grows.
+// Tests calls whose arguments change while the call reads them, because getters run code or memory
+// grows.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -271,7 +272,7 @@ await everyVariant('arguments', (attn) => {
 });
 
 /**
- * Unlike assert.deepEqual(), does not list all differences.
+ * True if two arrays are equal. assert.deepEqual() would list all differences.
  * @param {Float32Array} a
  * @param {Float32Array} b
  */

@@ -1,4 +1,4 @@
-// Extending, printing and saving instances of the classes.
+// Tests extending the classes, and printing and saving their instances.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

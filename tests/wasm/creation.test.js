@@ -1,4 +1,4 @@
-// Creating, multiplying, slicing and printing tensors.
+// Tests creating, multiplying, slicing and printing tensors.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

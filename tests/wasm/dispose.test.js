@@ -1,4 +1,5 @@
-// Disposing of a module: which resources it releases, and which it must not touch.
+// Tests which resources a module releases when it is disposed of, and which resources it must not
+// touch.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -128,7 +128,7 @@ await everyVariant('element types', (attn) => {
         const got = attn.scaledDotProductAttention(given, cache, attention);
         const wanted = attn.scaledDotProductAttention(given, keys, values, attention);
         assert.deepEqual(got.weights.shape, wanted.weights.shape);
-        // With int8, the key's scale multiplies the score.
+        // With int8, the core multiplies the score by the key's scale, which rounds differently.
         const tolerance = type === 'int8' ? 2e-6 : 0;
         assertClose(got.output, wanted.output.shape, wanted.output.data, tolerance);
         assertClose(got.weights, wanted.weights.shape, wanted.weights.data, tolerance);
@@ -157,8 +157,9 @@ await everyVariant('element types', (attn) => {
   const x = random.tensor(2, 5, 8);
   const y = random.tensor(2, 5, 8);
   /**
-   * Layers that accept any element type, and rotations. Each takes x, and y if it needs two inputs,
-   * and options. No type parameters, because each has different ones.
+   * Calls of layers and rotations that accept any element type. Each call takes the inputs x and y,
+   * of which many layers need only x, and options. The types are `any`, because the layers have
+   * different type parameters.
    * @type {() => Record<string, (inputs: any[], options?: any) => any>}
    */
   const makeLayers = () => {
@@ -405,7 +406,7 @@ await everyVariant('element types', (attn) => {
             'weights',
             'logSumExp',
           ])) {
-            // Compared as numbers, because the bits of NaNs may differ.
+            // Compares numbers, because the bits of NaNs may differ.
             const [these, those] = [got, wanted].map((result) =>
               Array.from(result[name]?.data ?? []),
             );

@@ -1,10 +1,10 @@
-// Passes unexpected arguments. Every call must return a result or throw an AttnError, and the module must keep
-// working.
+// Passes unexpected arguments. Every call must return a result or throw an AttnError, and the
+// module must keep working. This command tries more arguments:
 //
 //   ATTN_FUZZ_SECONDS=600 node --test tests/wasm/fuzz.test.js
 //
-// tries more arguments. A failure prints a seed and a path. To repeat it, set ATTN_FUZZ_SEED and
-// ATTN_FUZZ_PATH to these values.
+// A failure prints a seed and a path. To repeat the failure, set ATTN_FUZZ_SEED and ATTN_FUZZ_PATH
+// to these values.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { callsOf, modelCallsOf, trainingCallsOf } from './calls.js';
 const kSeconds = Number(process.env.ATTN_FUZZ_SECONDS || 0);
 const kSeed = Number(process.env.ATTN_FUZZ_SEED || 20170612);
 const kRuns = 2000;
-/** A call that takes longer fails the test. No argument is large, but the machine may be busy. */
+/** Time limit for a call. No argument is large, but the machine may be busy. */
 const kMostMs = 10_000;
 
 /** The error that the getters throw. */
@@ -187,7 +187,7 @@ const anything = fc.anything({
   ...{ withBigInt: true, withMap: true, withSet: true, withTypedArray: true, withDate: true },
   ...{ withNullPrototype: true, withSparseArray: true, withObjectString: true, maxDepth: 2 },
 });
-// Invalid sizes, none so large that a call would take long.
+// Numbers that include invalid sizes. None of them is so large that a call would take long.
 const numbers = fc.constantFrom(
   ...[0, -0, -1, 1, 2, 3, 5, 0.5, -2.5, 1e-300, 1e300, NaN, Infinity, -Infinity, 100],
   ...[

@@ -7,7 +7,7 @@ import { Random } from './random.js';
 
 /** @import { CacheType } from 'attn' */
 
-/** Relative to the largest number in a row. @type {Record<CacheType, number>} */
+/** Error bounds, relative to the largest number in a row. @type {Record<CacheType, number>} */
 const kErrors = { float32: 0, float16: 2 ** -11, bfloat16: 2 ** -8, int8: 1 / 253 };
 
 /** @type {CacheType[]} */

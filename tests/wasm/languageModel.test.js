@@ -1,5 +1,5 @@
-// Models of every family, loaded from files as published, compared with PyTorch in double
-// precision; see tests/native/models/recorded/record.py.
+// Loads models of every family from files in their published form, and compares the results with
+// PyTorch in double precision; see tests/native/models/recorded/record.py.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -257,7 +257,7 @@ test('the_model_is_in_the_outermost_folder_with_weights', async () => {
   await refused([...Object.entries(bert), [name, bytes]], /^files: "bert_plain.*" appears twice/);
 });
 
-test('the_files_of_a_model_include_its_tokenizer_and_what_was_given_without_a_folder', async () => {
+test('the_files_of_a_model_include_its_tokenizer_and_files_without_a_folder', async () => {
   const bert = filesOf('bert_plain');
   const empty = new Uint8Array();
   const given = {
@@ -295,7 +295,7 @@ test('the_files_of_a_model_include_its_tokenizer_and_what_was_given_without_a_fo
   await assert.rejects(attn.filesOfModel({ 'model.bin': empty }), error('not_found', /PyTorch/));
 });
 
-test('a_description_is_frozen_and_the_core_validates_what_is_made_from_it', async () => {
+test('a_description_is_frozen_and_the_core_validates_its_models', async () => {
   const model = await attn.loadModel(filesOf('qwen3'));
   const { description } = model;
   for (const part of [

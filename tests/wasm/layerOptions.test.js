@@ -55,7 +55,7 @@ const kAttentions = {
   'qkNorm of all heads': { qkNorm: { eps: 0.3 }, qkNormAllHeads: true, numKvHeads: 2 },
   'qkNorm without weights': { qkNorm: { eps: 0.3, elementwiseAffine: false }, bias: true },
   'sinks, softcap and a window': { sinks: true, softcap: 2, window: { left: 2, right: 1 } },
-  'biases but the last': { bias: true, outputBias: false },
+  'all biases except the last': { bias: true, outputBias: false },
   "Shaw's tables": { positions: { maxRelativeDistance: 2 } },
   "T5's table and ALiBi": { positions: { t5Bias: { numBuckets: 4, maxDistance: 6 }, alibi: true } },
   'rotary positions of part of the head': {

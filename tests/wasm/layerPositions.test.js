@@ -1,4 +1,4 @@
-// Positions passed to layers, including positions along several axes.
+// Tests positions that are passed to layers, including positions along several axes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -365,7 +365,7 @@ describe('load with a given .wasm', () => {
 /**
  * Replaces Node's Worker class, and returns the list of started workers.
  * @param {import('node:test').TestContext} t
- * @param {(Original: any) => any} [classFrom]  derives another class from Node's
+ * @param {(Original: any) => any} [classFrom]  derives another class from Node's class
  */
 function watchWorkers(t, classFrom = (Original) => Original) {
   const threads = process.getBuiltinModule('node:worker_threads');

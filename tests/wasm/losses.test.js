@@ -1,4 +1,4 @@
-// Losses of tensors, without a tape.
+// Tests losses that are computed from tensors, without a tape.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,5 +1,5 @@
-// Objects passed to a call must belong to the called module, be of the right kind, and not be
-// disposed of.
+// Tests that objects passed to a call must belong to the called module, have the right class, and
+// not be disposed of.
 
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';

@@ -1,6 +1,6 @@
-// Attention and encodings in double precision, straight from their definitions. Shares no code with
-// the core. With Math.fround for `round`, every operation is rounded to float32 instead. The
-// distance of that result from the exact result shows which rounding errors to expect.
+// Computes attention and encodings in double precision, following their definitions. Shares no code
+// with the core. If `round` is Math.fround, every operation is rounded to float32. The difference
+// between the two results shows which rounding errors to expect.
 
 /** @import { Tensor } from 'attn' */
 

@@ -210,7 +210,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
   const additive = random.tensor(3, 4, 6);
   additive.data[7] = -Infinity;
   const buckets = random.tensor(4, 3);
-  /** One-sided, with 4 buckets up to distance 8. */
+  /** Returns the bucket of a distance: one-sided, with 4 buckets up to distance 8. */
   const bucket = (/** @type {number} */ distance) => {
     const a = Math.max(0, -distance);
     return a < 2 ? a : Math.min(3, 2 + Math.floor((Math.log(a / 2) / Math.log(8 / 2)) * 2));

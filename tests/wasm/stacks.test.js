@@ -1,4 +1,4 @@
-// Call stacks of errors.
+// Tests the call stacks of errors.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -79,7 +79,7 @@ const decoder = new attn.TransformerDecoder({ ...block, numLayers: 2, activation
 const remember = (v) => v.tape.constant(memory);
 
 /**
- * Each layer on variables and on tensors.
+ * Calls of each layer, on variables and on tensors.
  * @type {Record<string, [(v: Variable) => Variable, (x: Tensor) => Tensor]>}
  */
 const kForwards = {
@@ -779,7 +779,7 @@ test('a_training_task_in_a_worker_stops_between_two_steps', async () => {
   await assert.rejects(stopped.run('train', 1e9), { name: 'AbortError' });
   assert.deepEqual(await remote.run('train', 5), weights);
 
-  // Individual remote calls are not supported.
+  // Training by individual remote calls is not supported.
   const tape = await new /** @type {any} */ (remote).Tape();
   await assert.rejects(
     tape.variable(x),
@@ -792,7 +792,8 @@ test('a_training_task_in_a_worker_stops_between_two_steps', async () => {
 });
 
 test('groups_have_separate_learning_rates_and_weight_decay', () => {
-  // One step of AdamW from the paper's equations. With zero gradients, only the decay remains.
+  // Computes one step of AdamW with the paper's equations. With zero gradients, only the decay
+  // remains.
   const model = { block: new attn.TransformerEncoderLayer(block) };
   const optimizer = new attn.AdamW(model, {
     lr: 0.01,
@@ -839,7 +840,7 @@ test('groups_have_separate_learning_rates_and_weight_decay', () => {
   );
 });
 
-test('accumulated_gradients_equal_those_of_all_tokens_together', () => {
+test('accumulated_gradients_equal_the_gradients_of_all_tokens_together', () => {
   const tape = new attn.Tape();
   const all = random([112, kWidth], 31);
   const targets = Array.from({ length: 112 }, (_, i) => i % 6);

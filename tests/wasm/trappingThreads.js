@@ -1,6 +1,6 @@
 // Changes one of attn's .wasm files so that its threads trap.
 
-/** Sections of a .wasm file. */
+/** Ids of sections in a .wasm file. */
 const kTypes = 1;
 const kFunctions = 3;
 const kGlobals = 6;

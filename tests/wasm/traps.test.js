@@ -1,4 +1,4 @@
-// A module after a trap: all calls report the trap, and nothing touches the module's memory.
+// Tests a module after a trap: all calls report the trap, and nothing touches the module's memory.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -159,7 +159,10 @@ import { load as loadInWorker } from 'attn/worker';
 
 type Same<A, B> =
   (<T,>() => T extends A ? 1 : 2) extends <T,>() => T extends B ? 1 : 2 ? true : false;
-/** The last argument must be true if the value's type is exactly E, and false otherwise. */
+/**
+ * Checks a type when the program is compiled: `same` must be true if the type of `value` is exactly
+ * E, and false otherwise.
+ */
 const is = <E,>() => <V,>(value: V, same: Same<V, E>) => {};
 
 const x: Tensor = { data: Float32Array.of(1), shape: [1, 1] };

@@ -1,4 +1,4 @@
-// Score terms and positions passed to layers that are called with variables.
+// Tests score terms and positions that are passed to layers called with variables.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

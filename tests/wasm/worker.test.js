@@ -403,7 +403,7 @@ describe('tasks', () => {
     assert.equal((await attn.memory()).bytesInUse, bytesInUse);
   });
 
-  test('objects_of_a_class_keep_their_methods_however_it_was_first_seen', async () => {
+  test('objects_keep_their_methods_however_their_class_was_first_sent', async () => {
     const check = async (/** @type {any} */ object, /** @type {string} */ name) => {
       assert.equal(await object.value(), name);
       await object.dispose();
@@ -479,7 +479,7 @@ describe('tasks', () => {
     await assertRejects(attn.run(wrong), 'not_found', message);
   });
 
-  test('a_detached_array_is_an_empty_one', async () => {
+  test('a_detached_array_counts_as_empty', async () => {
     const data = new Float32Array(4);
     structuredClone(data, { transfer: [data.buffer] });
     const message = 'x: got data of length 0, needs 4 for shape (1, 4)';

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { withLock } from '../../../wasm/toolchain/lock.js';
 import { findProgram } from '../../../wasm/toolchain/system.js';
 
-const skip = !findProgram('flock') && 'the program flock is not here';
+const skip = !findProgram('flock') && 'the program flock is not installed';
 
 /** @param {import('node:test').TestContext} context */
 function lockFile(context) {
