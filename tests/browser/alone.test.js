@@ -1,4 +1,5 @@
-// A figure without the rest of the page: in a presentation, and in a frame of another page.
+// Tests figures that are shown without the rest of the page: in a presentation, and in a frame of
+// another page.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -158,11 +159,12 @@ test('the embed code shows the figure with its settings in a page of another ori
   await page.getByRole('button', { name: 'Copy embed code' }).click();
   await page.getByText('embed code copied').waitFor();
   const code = await page.evaluate(() => navigator.clipboard.readText());
-  // The page has its own width again.
+  // Copying the code measured the figure at a fixed width. That width has been removed.
   assert.equal(await page.locator('#weights').getAttribute('style'), '');
   await page.context().close();
 
-  // Without the listener, the frame is high enough in a column of 800 pixels, and not much higher.
+  // Without a script that adjusts the height, the frame is high enough in a column of 800 pixels,
+  // and not much higher.
   const height = Number(/ height="(\d+)"/.exec(code)?.[1]);
   const column = await openHost(`<div style="width: 800px">${code}</div>`);
   await column.locator('iframe[title="self-attention.weights"]').waitFor();
@@ -264,7 +266,7 @@ test('a link to a figure that does not exist, or without words, says so', async 
   const page = await openHost(`<iframe src="${site.url}#embed=nothing"></iframe>`);
   const frame = page.frameLocator('iframe');
   await frame.getByText('There is no figure “nothing”').waitFor();
-  // A chapter that is loaded and has no such figure.
+  // The chapter is loaded, but it has no such figure.
   await page.setContent(`<iframe src="${site.url}#embed=order.nothing&amp;v=1"></iframe>`);
   await frame.getByText('There is no figure “order.nothing”').waitFor();
   await page.setContent(

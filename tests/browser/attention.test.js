@@ -98,7 +98,7 @@ test('Xavier weights match the reference', async () => {
   const input = await readValues(heatmap(page, /^Input of/), n, dModel);
   const attn = await load();
   const layer = new attn.MultiHeadAttention({ dModel, numHeads: 2, init: 'xavier', seed: 5 });
-  // The rows of W_q, W_k and W_v, concatenated.
+  // The parameter stacks the rows of W_q, W_k and W_v.
   const { data } = layer.parameter('in_proj_weight');
   const matrices = [0, 1].map((which) =>
     Array.from({ length: dModel }, (_, row) => {

@@ -265,7 +265,7 @@ for (const [title, name, properties, message] of /** @type {const} */ ([
     { weights: [[-1]] },
     'weights: got -1 at head 0, query 0, key 0, needs no negative numbers; draw scores with <attn-heatmap>',
   ],
-  ['weights that nobody asked for', 'attn-weights', { weights: undefined }, 'weights: got undefined; attention returns weights if you pass { needWeights: true }'], // prettier-ignore
+  ['weights that were not requested', 'attn-weights', { weights: undefined }, 'weights: got undefined; attention returns weights if you pass { needWeights: true }'], // prettier-ignore
   ['a head that does not exist', 'attn-heads', { weights: [[1]], head: 1 }, 'head: got 1, needs a whole number from 0 to 0'], // prettier-ignore
   ['curves without columns', 'attn-curves', { values: [[0], [1]], columns: [] }, 'columns: got an empty list, needs at least one column; null draws the first four'], // prettier-ignore
   ['text in place of a tensor', 'attn-curves', { values: 'abc' }, "values: got 'abc', needs a tensor { data, shape }, nested arrays of numbers, or a typed array with the property shape"], // prettier-ignore
@@ -345,7 +345,7 @@ test('axe finds no problems, in both themes', async () => {
 test('an anywidget host: traits are properties, and the selection returns to the model', async () => {
   await page.evaluate(async ([origin, weights, tokens]) => {
     const { default: widget } = await import(`${origin}/figures.js`);
-    // A minimal host: a model like those of Jupyter, whose bytes arrive as a DataView.
+    // A minimal host for the widget. Like Jupyter, its model delivers bytes as a DataView.
     const bytes = new Uint8Array(2 + 4 * weights.length);
     bytes.set(new Uint8Array(Float32Array.from(weights).buffer), 2);
     /** @type {Record<string, any>} */

@@ -208,7 +208,7 @@ test('pointing at a clock, a bit or a cell marks the others', async () => {
   const markedBit = page.locator(`${figure} .names text.marked`);
   const markedPair = page.locator(`${figure} .clock.selected`);
 
-  // Of all bits, bit 4, with a period of 32 positions, is closest to a period of 35 positions.
+  // Pair 3 has a period of 35 positions. Bit 4, with a period of 32 positions, is closest.
   await page.locator(`${figure} [data-pair="3"]`).hover();
   assert.equal(await markedBit.textContent(), '24');
   assert.equal(await markedPair.getAttribute('data-pair'), '3');

@@ -160,7 +160,7 @@ for (const viewport of [
 }
 
 for (const [name, ends] of /** @type {[string, (page: Page, model: () => void) => unknown][]} */ ([
-  ['until the language model has come', (_, model) => model()],
+  ['until the language model arrives', (_, model) => model()],
   ['until the reader types', (page) => page.getByRole('textbox').first().fill('the cat sat')],
   ['for a moment if the model takes long', (page) => page.clock.runFor(2000)],
 ])) {

@@ -82,7 +82,7 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   assert.match(
     credit,
     /masks: causal/,
-    'masks are told, although their controls are the figure’s own',
+    'masks are named, although their controls belong to the figure',
   );
   const lines = [...text.matchAll(/aria-label="([^"]*)"/g)].map(([, line]) => line);
   const link = lines.slice(lines.findIndex((line) => line.startsWith('attn, '))).join('');

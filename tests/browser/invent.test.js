@@ -16,7 +16,7 @@ after(() => site.close());
 const figure = '[id="encoding-schemes"]';
 const yours = `${figure} [data-scheme="yours"]`;
 
-/** Opens the card. A link with a formula of the reader's own opens it, too. @param {Page} page */
+/** Opens the card. A link with a reader's formula opens the card, too. @param {Page} page */
 const openPart = (page) => unfold(page.locator('summary').getByText('Invent one yourself'));
 
 /** @param {Record<string, string>} [settings] */

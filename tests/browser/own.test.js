@@ -375,7 +375,7 @@ async function nextWord(page) {
   return figure;
 }
 
-test('the next tokens are those that PyTorch recorded, and the model continues from its cache', async () => {
+test('the next tokens match the tokens that PyTorch recorded, and the model continues from its cache', async () => {
   const { ids, read, text, files } = recorded('llama', 31);
   const page = await site.open(`#text=${text}&temperature=1&topK=0&at=transformer`);
   await open(page, files);

@@ -23,8 +23,8 @@ const words = 'the lady sat by fire because was tired a rose is man bites dog , 
 
 /**
  * A tokenizer for tests, which splits text into whole words.
- * @param {number} size size of its vocabulary @param {string[]} special tokens around a sentence,
- *   before the words
+ * @param {number} size size of its vocabulary @param {string[]} special tokens around a sentence;
+ *   in the vocabulary, they come before the words
  */
 export function tokenizer(size, special = []) {
   const all = ['[UNK]', ...special, ...words.split(' ')];

@@ -188,7 +188,7 @@ test('a link keeps the settings that the page starts with, and one of version 1 
 });
 
 test('a link from a later version says so and stays unchanged until a setting changes', async () => {
-  // Without the language model, whose number of heads is fixed.
+  // The link does not select the language model, whose number of heads is fixed.
   const link = '#v=99&weights=identity&heads=8&new=1';
   const page = await site.open(link, { clock: true });
   const notice = page.getByText('This link was made by a later version of this page');
@@ -376,7 +376,7 @@ test('with forced colours selected controls differ from others, and sliders have
 
   const slider = page.locator('input[type=range]:visible').first();
   const picture = await slider.screenshot();
-  // The colours at the right end of the track and just above it.
+  // Reads the colours at the right end of the track and just above it.
   const [track, above] = await page.evaluate(
     async (bytes) => {
       const image = await createImageBitmap(new Blob([new Uint8Array(bytes)]));

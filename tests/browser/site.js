@@ -19,7 +19,8 @@ export const dist = fileURLToPath(new URL('../../web/dist', import.meta.url));
 /**
  * Chromium features to disable. The first line disables the pages of Chromium's address bar: every
  * new window would load them, and loading them takes as long as loading the page itself. The other
- * lines contain the features that Playwright disables, because this list replaces Playwright's.
+ * lines contain the features that Playwright disables, because this list replaces Playwright's
+ * list.
  */
 const kFeaturesOff = [
   ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'],

@@ -160,8 +160,8 @@ import { load as loadInWorker } from 'attn/worker';
 type Same<A, B> =
   (<T,>() => T extends A ? 1 : 2) extends <T,>() => T extends B ? 1 : 2 ? true : false;
 /**
- * Checks a type when the program is compiled: `same` must be true if the type of `value` is exactly
- * E, and false otherwise.
+ * Checks the type of a value at compile time. The argument "same" must be true if the type is
+ * exactly E, and false otherwise.
  */
 const is = <E,>() => <V,>(value: V, same: Same<V, E>) => {};
 

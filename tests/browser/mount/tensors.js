@@ -27,7 +27,7 @@ export function rowsOf({ data, shape }, index = 0) {
 
 export const tokens = ['zu', 'Fuß', 'gehen'];
 
-/** Attention weights of two heads. No softmax would produce them. */
+/** Attention weights of two heads, which no softmax would produce. */
 export const weights = {
   data: Float32Array.of(
     ...[0.5, 0.25, 0.25, 0, 1, 0, 0.125, 0.125, 0.75],
