@@ -1,6 +1,6 @@
 const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
 
-/** Formulas that use all of their variables, and functions that some languages lack. */
+/** Formulas that use all variables, and functions that some programming languages lack. */
 const both = {
   added: 'k % 2 == 0 ? sin(i / 50^(k / d)) : round(3 * i / n) / 3 + random(i, k) / 4',
   bias: '-slope^(h + 1) * abs(i - j) + mod(i - j, 3) * i / n / d',

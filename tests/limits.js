@@ -32,8 +32,7 @@ export const kMaxElementsBytes = { brotli: 70_000 };
  * its chapters. The other parts are loaded on demand: `walk` for following a word, `picture` for
  * saving a picture and `outlines` for its letters, `programs` for showing a program, `training`,
  * `language` for the language model, `wall` for all of its heads, `invent` for the reader's own
- * positional encoding, and `models` and `own` for
- * opening a model from files.
+ * positional encoding, and `models` and `own` for opening a model from a file.
  */
 export const kMaxSiteBytes = {
   page: { brotli: 381_500, gzip: 436_500 },

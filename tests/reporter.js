@@ -1,6 +1,6 @@
 // A reporter for Node's test runner. After each test it prints the numbers of passed, failed and
-// skipped tests as JSON. The suite runner shows them as progress and uses the last line as the
-// result.
+// skipped tests as JSON. The suite runner shows these numbers as progress and uses the last line as
+// the result.
 
 /** @import { TestEvent } from 'node:test/reporters' */
 

@@ -62,8 +62,8 @@ const kOnce = 'RecordedTest.*:LargeNumbersTest.of_a_header*:*ReferenceGradientTe
  */
 const kOtherSets = '*/avx512:*/sse4_1:*/scalar';
 /**
- * This test takes a minute because its instruction is emulated. Other tests run the same kernel on
- * two threads.
+ * The test of the stated bound takes a minute, because its instruction is emulated. Other tests run
+ * the same kernel on two threads.
  */
 const kEmulation = 'Bf16AttentionTest.is_within_the_stated_bound*';
 
@@ -253,7 +253,8 @@ const kSuites = {
 
 /**
  * @param {string[]} words  names of suites, tiers prefixed with "--", and test files
- * @returns {[string, Suite, string[]][]}  each suite with the files to run; all files if it is empty
+ * @returns {[string, Suite, string[]][]}  each suite with the files to run; all files if the list
+ *   is empty
  */
 function chooseSuites(words) {
   /** @type {Map<string, string[]>} */

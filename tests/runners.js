@@ -13,7 +13,7 @@ import { command, CommandError, findChromium } from '../wasm/toolchain/system.js
  * @typedef {{ passed: number, failed: number, skipped: number, output: string }} Result
  * @typedef {Record<string, string>} Environment
  * @typedef {(update: (state: string) => void, env: Environment, files: string[]) => Promise<Result>} Run
- *   With `files`, only these of the suite's test files run.
+ *   If `files` is given, only these test files of the suite run.
  */
 
 const kReportFolder = join(kBuildFolder, 'reports');

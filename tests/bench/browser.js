@@ -1,6 +1,6 @@
-// The browser half. Each workload runs in a new page, so that its memory contains nothing from
-// other workloads. All pages are cross-origin isolated, which allows threads and gives a finer
-// clock.
+// Runs the browser half of the benchmark. Each workload runs in a new page, so that its memory
+// contains nothing from other workloads. All pages are cross-origin isolated, which allows threads
+// and gives a finer clock.
 
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -148,7 +148,7 @@ const kMaxLoadSeconds = 0.05;
 const kRestMs = 300;
 
 /**
- * Measures how long a page takes to import the package, and how long from load() to its first
+ * Measures how long a page takes to import the package, and how long from load() to the first
  * result. Every measurement uses a new profile, so that nothing is cached.
  * @param {readonly string[]} variants
  * @returns {Promise<DerivedRow[]>}
@@ -236,7 +236,7 @@ async function measureInPage(browser, url, work) {
 }
 
 /**
- * The row of one variant, from a measurement of several variants.
+ * Returns the row of one variant, from a measurement of several variants.
  * @param {Work} work
  * @param {string} variant
  * @param {number} threads

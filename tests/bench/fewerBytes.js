@@ -1,4 +1,5 @@
-// Attention, caches and weights in types smaller than float32: attn, attn in float32, and PyTorch.
+// Times attention, caches and weights in types smaller than float32. Compares attn with PyTorch,
+// and with attn in float32.
 
 import { attnNode, floats, normal, solver } from './nativeJobs.js';
 

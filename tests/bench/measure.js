@@ -6,7 +6,7 @@
  * A contestant: attn, a peer, or a bare loop of the machine.
  * @typedef {object} Contestant
  * @property {string} name
- * @property {(repeats: number) => number | Promise<number>} run does the work this many times and
+ * @property {(repeats: number) => number | Promise<number>} run does the work `repeats` times and
  *   returns the time in seconds
  *
  * @typedef {object} Pace

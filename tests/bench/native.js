@@ -1,4 +1,5 @@
-// The native half: attn, ONNX Runtime and the machine's bare loops in this process.
+// Runs the native half of the benchmark: attn, ONNX Runtime and the machine's bare loops, in this
+// process.
 
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -22,8 +23,8 @@ const require = createRequire(import.meta.url);
 const kPeaks = { operations: 2e8, beyondCaches: 2 ** 28 };
 
 /**
- * Largest difference between two correct results whose values are about 1, in float32 and in
- * smaller types.
+ * Largest allowed difference between the results of two contestants, in float32 and in smaller
+ * types. The results are about 1.
  */
 const kTolerance = 1e-4;
 const kTypeTolerances = { bfloat16: 2e-2, float16: 2e-3, int8: 2e-2 };
@@ -367,10 +368,10 @@ const loopNumbers = () => Array.from({ length: attnNode().numMachineLoops() }, (
 const kPairs = /^(avx512|amx)_bf16$/;
 
 /**
- * The loops with which the kernels are compared: all loops, or only the loops of `instructionSet`
- * if an instruction set was requested.
+ * Returns the loops with which the kernels are compared: all loops, or only the loops of the
+ * instruction set that was requested.
  * @param {Work['roof']} roof
- * @param {string} instructionSet  '' for the best one
+ * @param {string} instructionSet  '' for the best instruction set
  */
 function loopsFor(roof, instructionSet) {
   const named = (/** @type {(name: string) => boolean} */ fits) =>
@@ -385,7 +386,8 @@ function loopsFor(roof, instructionSet) {
 }
 
 /**
- * The bare loop with which a workload is compared, and the amount of work that the loop does.
+ * Returns the bare loop with which a workload is compared, and the amount of work that the loop
+ * does.
  * @param {Work['roof']} roof
  * @param {number} threads
  * @param {number} bytes  bytes of memory to read or fill
@@ -453,7 +455,7 @@ export async function measureMachine(pace, threadCounts) {
  * @param {readonly Work[]} works
  * @param {readonly number[]} threadCounts
  * @param {Pace} pace
- * @param {string} instructionSet  '' for the best one
+ * @param {string} instructionSet  '' for the best instruction set
  * @param {PyTorch | undefined} pytorch
  * @param {(row: MeasuredRow) => void} report
  */

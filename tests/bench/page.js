@@ -1,4 +1,4 @@
-// The part that runs in the page: times attn's variants, its peers and the bare loops alternately.
+// Runs in the page. Times attn's variants, its peers and the bare loops alternately.
 // tests/bench/browser.js opens the page and calls measureWork.
 
 import { attentionRow, fillNormal, maxAbsDifference, takeTurns } from './measure.js';

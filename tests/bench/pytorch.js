@@ -9,7 +9,7 @@ import { SetupError } from '../../wasm/toolchain/system.js';
 
 const kProgram = join(import.meta.dirname, 'pytorch.py');
 
-/** Duration of the shortest run whose number of busy processors can be determined. */
+/** Shortest run, in seconds, that is long enough to determine how many processors were busy. */
 const kShortestJudgedSeconds = 0.02;
 
 /** @param {Float32Array} x */

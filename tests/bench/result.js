@@ -30,11 +30,11 @@ import {
  * @property {Record<string, Times>} peers
  * @property {Record<string, string>} failed  peers that failed, with the reasons
  * @property {string} [bestPeer]
- * @property {number} [ratio]  the best peer's best time ÷ attn's
+ * @property {number} [ratio]  the best peer's best time ÷ attn's best time
  * @property {number} [medianRatio]  the ratio of the median times
  * @property {number} [gain]  attn's best time in float32 ÷ its best time in fewer bytes
  * @property {number} [machineRate] rate of the machine's bare loop, measured alternately with the
- *   others
+ *   contestants
  * @property {number} [share]  share of `machineRate` that attn reaches
  * @property {number} [difference]  the largest difference between results
  * @property {Record<string, number>} [parts]  share of attn's time for each part of the workload

@@ -1,4 +1,4 @@
-// Trainers in the page: attn and its peers train the same GPT, each from its own random numbers.
+// Trains the same GPT in the page with attn and with its peers, each from different random numbers.
 // The GPT is pre-norm and its output layer is tied to the embedding. Training uses AdamW and clips
 // gradients to a norm of 1.
 
@@ -20,7 +20,7 @@ const kMaxNorm = 1;
 const load = (/** @type {string} */ url) => import(/* @vite-ignore */ url);
 
 /**
- * The input tokens, and for each the token that follows it.
+ * Returns the input tokens and, for each of them, the token that follows.
  * @param {GptShape} shape
  */
 function sequences({ batch, tokens }) {
@@ -181,9 +181,9 @@ export async function tensorFlowTrainer(tf, { width, layers, heads, tokens, batc
 }
 
 /**
- * In jax-js an operation consumes its arguments, and `.ref` allows one more use. The package
- * contains neither gradient clipping nor AdamW, so this trainer implements both and compiles them
- * with the rest of the step.
+ * In jax-js an operation consumes its arguments, and `.ref` allows one more use. jax-js contains
+ * neither gradient clipping nor AdamW, so this trainer implements both and compiles them with the
+ * rest of the step.
  * @param {GptShape} shape
  * @returns {Promise<Trainer>}
  */

@@ -9,7 +9,8 @@
  * @property {number} keys
  * @property {number} dim
  * @property {boolean} [causal]
- * @property {number} [window]  number of keys that a query attends to: itself and earlier ones
+ * @property {number} [window]  number of keys that a query attends to: the key at its own position,
+ *   and earlier keys
  *
  * @typedef {{ tokens: number, width: number, heads: number }} LayerShape
  * @typedef {{ rows: number, depth: number, columns: number }} ProductShape
@@ -21,19 +22,20 @@
 
 /**
  * @typedef {object} Target  a target for one thread and for several
- * @property {'ratio' | 'share' | 'time' | 'timesRoof' | 'gain'} measure  best peer's time ÷ attn's;
- *   attn's speed ÷ the machine's; seconds of a call; attn's time ÷ the bare loop's time for the
- *   same memory; attn's time in float32 ÷ its time in the smaller type
+ * @property {'ratio' | 'share' | 'time' | 'timesRoof' | 'gain'} measure  the best peer's time ÷
+ *   attn's time; attn's speed ÷ the speed of the machine's loop; the seconds of a call; attn's time
+ *   ÷ the bare loop's time for the same memory; attn's time in float32 ÷ its time in the smaller
+ *   type
  * @property {number} [least]
  * @property {number} [most]
- * @property {readonly string[]} [kernels]  kernels that it applies to; all by default
+ * @property {readonly string[]} [kernels]  kernels to which the target applies; all by default
  *
  * @typedef {object} WorkOfAnyKind
  * @property {string} name
  * @property {number} amount  floating-point operations or bytes in one call
  * @property {'GFLOP/s' | 'GB/s'} unit
  * @property {'multiply-add' | 'bfloat16 multiply-add' | 'read' | 'fill'} roof the bare loop that
- *   bounds its speed
+ *   bounds the speed of the workload
  * @property {boolean} [hasPeers]
  * @property {Target[]} [targets]
  * @property {boolean} [isLong]  skipped in a quick run
@@ -199,7 +201,7 @@ const kPairs = ['avx512_bf16'];
 const kTiles = ['amx_bf16'];
 
 /**
- * Eight heads in bfloat16.
+ * Attention with eight heads in bfloat16.
  * @param {number} keys
  * @param {number} dim
  * @param {boolean} [causal]

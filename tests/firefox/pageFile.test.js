@@ -95,7 +95,7 @@ test('the file measures and trains with a formula of the reader', async () => {
   });
 });
 
-// Chromium reports the requests of a page, but not those of its workers.
+// Chromium reports the requests of a page, but not the requests of its workers.
 test('the policy of the file forbids requests of its workers', async () => {
   const { page, close } = await open('Chromium', '#world=count&trainStep=1&at=training');
   await page.waitForSelector('[data-checksum=B]');
@@ -121,7 +121,7 @@ test('the file opens a model of the reader', () =>
     const button = await page.waitForSelector('header button');
     await button?.click();
     const input = await page.waitForSelector('dialog input[type=file]');
-    // Weights alone are read with the tokens of the page's own model.
+    // If a reader opens only a file of weights, the page uses the tokens of its own language model.
     await input?.uploadFile(
       fileURLToPath(new URL('../../web/languageModel/model.safetensors', import.meta.url)),
     );

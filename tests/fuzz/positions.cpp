@@ -28,8 +28,7 @@ using attn_test::Layout;
 
 constexpr double kLargestPosition = 0x1p53;
 
-/// Chooses a double: either one with arbitrary bits, or one of the kinds that programs typically
-/// use.
+/// Chooses a double: a small integer, a binary fraction, an integer of 32 bits, or arbitrary bits.
 double choose_number(Choices& choices) {
   switch (choices.integer(0, 4)) {
     case 0:

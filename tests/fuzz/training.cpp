@@ -1,6 +1,6 @@
-// Small models of arbitrary layers with arbitrary shapes, on any instruction set. The gradients of
-// inputs and parameters must match the references, which share no code with the core and compute in
-// double precision.
+// Runs small models of arbitrary layers with arbitrary shapes, on any instruction set. The
+// gradients of inputs and parameters must match the references, which share no code with the core
+// and compute in double precision.
 
 #include <gtest/gtest.h>
 

@@ -190,7 +190,7 @@ napi_value make_text(const Arguments& args, const char* text) {
 
 using ContextPointer = std::shared_ptr<attn::Context>;
 
-/// (threads, instruction set or "")
+/// Arguments: (threads, instruction set or "")
 napi_value context(const Arguments& args) {
   attn::ContextOptions options;
   options.num_threads = static_cast<int>(args.integer(0));
@@ -210,8 +210,8 @@ attn::ElementType type_of(const Arguments& args) {
   return static_cast<attn::ElementType>(args.integer(1, "type"));
 }
 
-/// (context, { batch, heads, queries, keys, dim, causal, left, right, type }, q, k, v, output); all
-/// four arrays contain floats, or two-byte numbers of the given type
+/// Arguments: (context, { batch, heads, queries, keys, dim, causal, left, right, type }, q, k, v,
+/// output); all four arrays contain floats, or two-byte numbers of the given type
 napi_value attention(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t batch = args.integer(1, "batch");
@@ -242,7 +242,8 @@ napi_value attention(const Arguments& args) {
                           }));
 }
 
-/// (context, { heads, keys, dim, type }, q, k, v, output); one query over a cache of the given type
+/// Arguments: (context, { heads, keys, dim, type }, q, k, v, output); one query over a cache of the
+/// given type
 napi_value decode(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t heads = args.integer(1, "heads");
@@ -257,7 +258,7 @@ napi_value decode(const Arguments& args) {
       args, repeated([=] { attn::scaled_dot_product_attention(q, *cache, output, {}, *context); }));
 }
 
-/// (to: bfloat16 numbers, from: floats)
+/// Arguments: (to: bfloat16 numbers, from: floats)
 napi_value narrow(const Arguments& args) {
   const auto [to, size] = args.words(0);
   const float* const from = args.floats(1).data;
@@ -265,7 +266,7 @@ napi_value narrow(const Arguments& args) {
   return args.value(0);
 }
 
-/// (to: floats, from: bfloat16 numbers)
+/// Arguments: (to: floats, from: bfloat16 numbers)
 napi_value widen(const Arguments& args) {
   const auto [to, size] = args.floats(0);
   const std::uint16_t* const from = args.words(1).data;
@@ -273,8 +274,8 @@ napi_value widen(const Arguments& args) {
   return args.value(0);
 }
 
-/// (context, { batch, heads, queries, keys, dim, causal, withForward }, q, k, v, gradient of the
-/// output, gradients of q, k and v in one array)
+/// Arguments: (context, { batch, heads, queries, keys, dim, causal, withForward }, q, k, v,
+/// gradient of the output, gradients of q, k and v in one array)
 napi_value gradients(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t heads = args.integer(1, "heads");
@@ -415,7 +416,7 @@ struct Gpt {
   attn::AdamW optimizer{parts()};
 };
 
-/// (context, { width, layers, heads, tokens, batch, vocabulary })
+/// Arguments: (context, { width, layers, heads, tokens, batch, vocabulary })
 napi_value gpt(const Arguments& args) {
   const Gpt::Shape shape{args.integer(1, "width"), args.integer(1, "layers"),
                          args.integer(1, "heads"), args.integer(1, "tokens"),
@@ -423,24 +424,24 @@ napi_value gpt(const Arguments& args) {
   return make_object(args, std::make_shared<Gpt>(shape, args.object<ContextPointer>(0)));
 }
 
-/// (gpt)
+/// Arguments: (gpt)
 napi_value gpt_step(const Arguments& args) {
   return make_object<Job>(args,
                           repeated([gpt = args.object<std::shared_ptr<Gpt>>(0)] { gpt->step(); }));
 }
 
-/// (gpt); run the job only after a step
+/// Arguments: (gpt); run the job only after a step
 napi_value gpt_elementwise(const Arguments& args) {
   return make_object<Job>(
       args, repeated([gpt = args.object<std::shared_ptr<Gpt>>(0)] { gpt->elementwise(); }));
 }
 
-/// (gpt)
+/// Arguments: (gpt)
 napi_value gpt_size(const Arguments& args) {
   return make_number(args, static_cast<double>(args.object<std::shared_ptr<Gpt>>(0)->size()));
 }
 
-/// (context, { tokens, width, heads }, in_proj_weight, out_proj.weight, x, output)
+/// Arguments: (context, { tokens, width, heads }, in_proj_weight, out_proj.weight, x, output)
 napi_value layer(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t tokens = args.integer(1, "tokens");
@@ -456,8 +457,8 @@ napi_value layer(const Arguments& args) {
   return make_object<Job>(args, repeated([=] { mha->forward(x, x, x, output, {}, *context); }));
 }
 
-/// (context, { rows, depth, columns, type }, weight, x, output); the layer stores its weight in the
-/// given type
+/// Arguments: (context, { rows, depth, columns, type }, weight, x, output); the layer stores its
+/// weight in the given type
 napi_value linear(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t rows = args.integer(1, "rows");
@@ -470,7 +471,7 @@ napi_value linear(const Arguments& args) {
   return make_object<Job>(args, repeated([=] { product->forward(x, output, *context); }));
 }
 
-/// (context, { rows, width }, output)
+/// Arguments: (context, { rows, width }, output)
 napi_value sinusoid(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const attn::Tensor output(args.floats(2).data,
@@ -482,14 +483,14 @@ napi_value num_machine_loops(const Arguments& args) {
   return make_number(args, static_cast<double>(machine_loops().size()));
 }
 
-/// (loop index)
+/// Arguments: (loop index)
 napi_value machine_loop_name(const Arguments& args) {
   return make_text(args, machine_loops().at(static_cast<std::size_t>(args.integer(0)))->name);
 }
 
 volatile float sink;
 
-/// (loop index, threads, floating-point operations per thread)
+/// Arguments: (loop index, threads, floating-point operations per thread)
 napi_value multiply_adds(const Arguments& args) {
   const auto* loops = machine_loops().at(static_cast<std::size_t>(args.integer(0)));
   const std::int64_t steps = args.integer(2) / loops->step_operations;
@@ -506,7 +507,7 @@ Part part_of(std::int64_t size, int thread, int num_threads) {
   return {begin, size * (thread + 1) / num_threads - begin};
 }
 
-/// (loop index, threads, array)
+/// Arguments: (loop index, threads, array)
 napi_value read(const Arguments& args) {
   const auto* loops = machine_loops().at(static_cast<std::size_t>(args.integer(0)));
   const int num_threads = static_cast<int>(args.integer(1));
@@ -517,7 +518,7 @@ napi_value read(const Arguments& args) {
                      }));
 }
 
-/// (loop index or −1 for the C library's memset, threads, array)
+/// Arguments: (loop index or −1 for the C library's memset, threads, array)
 napi_value fill(const Arguments& args) {
   const std::int64_t loop = args.integer(0);
   const auto* loops = loop < 0 ? nullptr : machine_loops().at(static_cast<std::size_t>(loop));
@@ -534,12 +535,12 @@ napi_value fill(const Arguments& args) {
                      }));
 }
 
-/// (job, repeats); returns seconds
+/// Arguments: (job, repeats); returns seconds
 napi_value time(const Arguments& args) {
   return make_number(args, args.object<Job>(0)(args.integer(1)));
 }
 
-/// (ArrayBuffer); returns the number of bytes from its start to the next multiple of 64
+/// Arguments: (ArrayBuffer); returns the number of bytes from its start to the next multiple of 64
 napi_value misalignment(const Arguments& args) {
   void* data = nullptr;
   std::size_t length = 0;
@@ -564,8 +565,8 @@ double process_status(const char* name) {
   return result;
 }
 
-/// (job); returns the peak memory of the process while the job runs, in bytes above its memory
-/// before the job, or −1 if the system does not report it
+/// Arguments: (job); returns the peak memory of the process while the job runs, in bytes above its
+/// memory before the job, or −1 if the system does not report it
 napi_value peak_memory(const Arguments& args) {
   std::FILE* file = std::fopen("/proc/self/clear_refs", "w");
   const bool was_reset = file && std::fputs("5", file) >= 0;

@@ -36,8 +36,8 @@ export async function launchBrowsers() {
 }
 
 /**
- * Opens an empty page in a fresh profile and records everything that it should not do. `close`
- * fails if there was anything.
+ * Opens an empty page in a fresh profile, and records messages, errors and unexpected requests.
+ * `close` fails if anything was recorded.
  * @param {Browser} browser
  * @param {(url: string) => boolean} isExpected  true for the requests that the page may make
  */

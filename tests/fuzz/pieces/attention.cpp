@@ -1,4 +1,4 @@
-// Rotary positions and multi-head attention.
+// Pieces with rotary positions and multi-head attention.
 
 #include <cstdint>
 #include <memory>

@@ -37,7 +37,7 @@ void expect_same_bits(const ConstTensor& got, const ConstTensor& wanted, const c
   std::size_t count = 1;
   for (const std::int64_t size : wanted.shape()) count *= static_cast<std::size_t>(size);
   if (count == 0 || std::memcmp(got.data(), wanted.data(), count * sizeof(float)) == 0) return;
-  ADD_FAILURE() << of << " has other bits";
+  ADD_FAILURE() << of << " differs in some bits";
 }
 
 /// A range of rows of x, used as keys and values.

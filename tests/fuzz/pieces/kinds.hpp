@@ -37,7 +37,7 @@ Piece decoder(Choices& choices, Sizes& sizes);
 
 // attention.cpp
 
-/// Requires a width of at least 2.
+/// Rotates rows. Requires a width of at least 2.
 Piece rotary(Choices& choices, const Sizes& sizes);
 /// Self-attention with any combination of terms.
 Piece attention(Choices& choices, const Sizes& sizes);

@@ -1,4 +1,4 @@
-// Layers and functions that compute each row separately or that move rows.
+// Pieces that compute each row separately or that move rows.
 
 #include <cstdint>
 #include <memory>

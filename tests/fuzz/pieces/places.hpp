@@ -19,7 +19,7 @@ struct Rotation {
   std::vector<long double> frequencies(std::int64_t num_keys) const;
 };
 
-/// Requires heads with at least 2 columns.
+/// Chooses a rotation. Requires heads with at least 2 columns.
 Rotation choose_rotation(Choices& choices, std::int64_t head_dim);
 
 /// Positions to pass to a call. If the shape is empty, the call gets no positions.

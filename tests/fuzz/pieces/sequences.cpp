@@ -1,4 +1,4 @@
-// Layers that process a sequence, except Transformer layers.
+// Pieces that process a sequence, except Transformer layers.
 
 #include <cstdint>
 #include <memory>

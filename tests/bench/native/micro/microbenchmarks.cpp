@@ -46,7 +46,7 @@ void multiply_add(State& state, const attn_bench::MachineLoops& loops) {
   count_operations(state, static_cast<double>(kSteps * loops.step_operations));
 }
 
-/// The product of one block of rows and one panel group of columns.
+/// Times the product of one block of rows and one group of column panels.
 void product(State& state, const attn::kernels::KernelTable& kernels) {
   const std::int64_t rows = kernels.product_rows;
   const std::int64_t cols = state.range(0);
@@ -84,7 +84,7 @@ attn::Context make_context(attn::InstructionSet isa) {
   return attn::Context({.num_threads = 1, .instruction_set = isa});
 }
 
-/// A complete attention call for one head with `queries` queries.
+/// Times a complete attention call for one head with `queries` queries.
 void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   attn::Context context = make_context(isa);
   const std::int64_t keys = state.range(0);
@@ -107,9 +107,9 @@ void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   }
 }
 
-/// One query over 256 keys in 12 heads, on a context whose number of threads is the benchmark's
-/// argument. `median` is the median time of single calls; on a busy machine, most of the mean is
-/// time spent in other programs.
+/// Times one query over 256 keys in 12 heads. The benchmark's argument is the number of threads.
+/// `median` is the median time of single calls; on a busy machine, most of the mean is time spent
+/// in other programs.
 void decode(State& state, attn::InstructionSet isa) {
   attn::Context context({.num_threads = static_cast<int>(state.range(0)), .instruction_set = isa});
   constexpr std::int64_t heads = 12, keys = 256, dim = 64;
@@ -153,7 +153,7 @@ void attend_bf16(State& state, attn::InstructionSet isa, bool causal) {
   count_operations(state, (causal ? 2.0 : 4.0) * static_cast<double>(length * length * dim));
 }
 
-/// A linear layer with float32 activations and weights of `type`.
+/// Times a linear layer with float32 activations and weights of `type`.
 void linear(State& state, attn::InstructionSet isa, attn::ElementType type) {
   attn::Context context = make_context(isa);
   const std::int64_t rows = state.range(0);
