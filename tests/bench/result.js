@@ -163,7 +163,7 @@ const kFlatness = 1.1;
 const kWindowGrowth = 1.15;
 
 /**
- * Derives results that need several rows.
+ * Computes ratios between rows, such as the time per N² for different lengths.
  * @param {readonly MeasuredRow[]} rows
  * @returns {DerivedRow[]}
  */

@@ -402,7 +402,7 @@ test('the next tokens match the tokens that PyTorch recorded, and the model cont
     .locator('[data-probability]')
     .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-probability'))));
   probabilities.forEach((share, i) => assert.ok(Math.abs(share - want[i]) <= 2e-5, `${share}`));
-  // The prediction after an earlier token comes from the same forward pass.
+  // The page does not run the model again to show the prediction after an earlier token.
   await figure
     .getByRole('list', { name: /token by token/ })
     .getByRole('button')

@@ -23,8 +23,8 @@ const words = 'the lady sat by fire because was tired a rose is man bites dog , 
 
 /**
  * A tokenizer for tests, which splits text into whole words.
- * @param {number} size size of its vocabulary @param {string[]} special tokens around a sentence;
- *   in the vocabulary, they come before the words
+ * @param {number} size  size of the vocabulary
+ * @param {string[]} special  tokens around a sentence; in the vocabulary, they come before the words
  */
 export function tokenizer(size, special = []) {
   const all = ['[UNK]', ...special, ...words.split(' ')];
@@ -162,7 +162,7 @@ export async function bigLlama(folder, layers) {
  * Reads the tensors that PyTorch recorded for a model. Returns them with the model's files, whose
  * tokenizer maps `text` to the recorded sentence.
  * @param {string} name
- * @param {number} size size of its vocabulary
+ * @param {number} size  size of the tokenizer's vocabulary
  */
 export function recorded(name, size) {
   const bytes = readFileSync(join(kRecorded, name, 'expected.safetensors'));

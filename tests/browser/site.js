@@ -50,7 +50,7 @@ export const kPatience = 60_000;
  * @param {Record<string, string>} [headers] sent with each file
  */
 export async function serveSite(folder = '/', beside = {}, headers = {}) {
-  // Many hosts send this header. It makes browsers show a new version at once.
+  // With `Cache-Control: no-cache`, which many hosts send, browsers show a new version at once.
   const all = new Map(Object.entries({ 'Cache-Control': 'no-cache', ...headers }));
   const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
     all.forEach((value, name) => void response.setHeader(name, value));

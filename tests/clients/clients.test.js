@@ -229,7 +229,7 @@ for (const version of [7, 8]) {
       ).createServer({
         ...configuration('plain'),
         optimizeDeps: {},
-        // This folder is Vite's default.
+        // `node_modules/.vite` is Vite's default.
         cacheDir: 'node_modules/.vite',
       });
       try {

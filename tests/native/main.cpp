@@ -7,7 +7,7 @@
 #include "attn/instruction_set.hpp"
 #include "random.hpp"
 
-// A request for more memory than exists must throw with sanitizers, too. These functions have
+// A request for more memory than exists must throw with sanitizers, too. The functions below have
 // default visibility, because sanitizers may be shared libraries.
 extern "C" {
 [[gnu::visibility("default")]] const char* __asan_default_options() {

@@ -37,7 +37,10 @@ const rows = ({ data, shape }, begin, end) => ({
   shape: [end - begin, shape[1]],
 });
 
-/** The corresponding positions (3, 1, N). @param {number} begin @param {number} end */
+/**
+ * Returns the positions of tokens `begin` to `end` of the image, (3, 1, N). @param {number} begin
+ * @param {number} end
+ */
 const at = (begin, end) => ({
   data: [0, 1, 2].flatMap((axis) => kImage.data.slice(axis * 7 + begin, axis * 7 + end)),
   shape: [3, 1, end - begin],
@@ -92,7 +95,7 @@ await everyVariant('positions of layers', (attn) => {
       encoder: encoder.forward(x, { attention, positions: kImage }).output,
       decoder: decoder.forward(x, memory, { selfAttention: attention, positions: kImage }).output,
     };
-    // The second layer of the encoder rotates nothing.
+    // The encoder's second layer has no rotary positions.
     const first = encoder.layers[0].forward(x, { attention, positions: kImage }).output;
     assert.deepEqual(encoder.layers[1].forward(first, { attention }).output, whole.encoder);
     const cache = layer.makeCache();

@@ -31,7 +31,7 @@
 const exact = (/** @type {number} */ x) => x;
 
 /**
- * Element d of a table's row for a distance.
+ * Returns element d of the row of a table that belongs to a distance between positions.
  * @param {RelativeTable} table
  * @param {number} h
  * @param {number} distance

@@ -70,6 +70,14 @@ function* messages(file, text) {
   }
 }
 
+/** Types in JSDoc, with up to two levels of braces. */
+const kTypes = /(?<=@\w+ )\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}/g;
+/** Tags of JSDoc that contain a type, and perhaps a name, but no text. */
+const kBareTags = /@(?:(?:param|template) \[?[\w$.]+(?:=[^\]]*)?\]?|\w+) ?(?=@|$)/g;
+/** @param {string} text */
+const withoutTypes = (text) =>
+  text.replace(/\s+/g, ' ').replace(kTypes, '').replace(/ +/g, ' ').replace(kBareTags, '').trim();
+
 /** @param {string} text */
 const isProse = (text) => /\p{L}{2,} \S+ \S+/u.test(text) && !/@(typedef|import|type)\b/.test(text);
 
@@ -100,7 +108,7 @@ const files = (await command('git', ['ls-files', '--', ...patterns], { cwd: kRoo
   .filter((file) => !paths.length || paths.some((path) => file.startsWith(path)));
 const prose = files.flatMap((file) => items(file).map((text) => ({ file, text })));
 const sample = prose
-  .map(({ file, text }) => ({ file, text: text.replace(/(?<=@\w+ )\{[^}]*\}+|\s+/g, ' ').trim() }))
+  .map(({ file, text }) => ({ file, text: withoutTypes(text) }))
   .filter(({ text }) => isProse(text));
 for (const { file, text } of shuffler(randomLcg(Number(options.seed)))(sample).slice(
   0,

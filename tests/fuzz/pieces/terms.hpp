@@ -42,7 +42,7 @@ class Terms {
   /// One use of a term.
   struct Use {
     std::size_t index = 0;
-    bool halved = false;  ///< multiplied by 0.5
+    bool halved = false;  ///< if true, the term is multiplied by 0.5
   };
 
   /// Chooses an existing term or a new one.
