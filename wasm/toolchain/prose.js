@@ -86,7 +86,7 @@ function items(file) {
   const text = readFileSync(join(kRoot, file), 'utf8');
   if (file.endsWith('.md')) {
     const prose = text.replace(/^```[^]*?^```/gm, '');
-    return prose.split(/\n\s*\n|(?<=[.:?!]) (?=[A-Z`*[])|\n(?=[|#-])/);
+    return prose.split(/\n\s*\n|(?<=[.:?!]) (?=[A-Z`*[])|\n(?=[|#-]|\d+\. )/);
   }
   if (options.page) {
     const markup = all(text.replace(/<(script|style)[^]*?<\/\1>/g, ''), />([^<>{}]+)</g);

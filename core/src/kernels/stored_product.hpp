@@ -85,8 +85,8 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
   constexpr int kVectors = kStoredVectors<Isa, Rows>;
   constexpr index kW = kWidth<Isa>;
   const Panel* b[kVectors];
-  // A vector of columns beyond the last panel is never stored, so the numbers of the first panel
-  // take its place.
+  // Vectors beyond the last column are never stored. They read the first panel, so that no read
+  // leaves the memory of B.
   unroll<kVectors>([&](auto v) ATTN_INLINED {
     const index c = col + v * kW;
     b[v] = panel_column(packed_b, p.depth, c < p.cols ? c : 0);

@@ -78,8 +78,7 @@ void describe_bert(ModelDescription& d) {
   const std::string positions = embeddings + "position_embeddings.weight";
   const std::string types = embeddings + "token_type_embeddings.weight";
   const std::string layers = outer + names.layer;
-  // DistilBertConfig also accepts the usual names of these fields, such as "hidden_size", and maps
-  // them to its own names.
+  // DistilBertConfig also accepts the usual names of its fields, such as "hidden_size" for "dim".
   const auto choose_field = [&](const char* name, const char* other) {
     return d.config.has(other) ? other : name;
   };

@@ -83,8 +83,9 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
 
   origin_ = options.start;
   double remainder = step_ == 0 ? 0 : std::fmod(options.start, step_);  // exact
-  // Only rotated rows need the remainder as origin. Other rows keep `start` unless the remainder is
-  // 0: if the remainder is much smaller than the step, positions counted from it could lose digits.
+  // Rotated rows need the remainder as origin. Other rows keep `start` as origin unless the
+  // remainder is 0: positions counted from a remainder much smaller than the step could lose
+  // digits.
   if (step_ != 0 && (rotated_ || remainder == 0)) {
     if (remainder != 0 && (remainder < 0) != (step_ < 0)) remainder += step_;
     const double steps = std::nearbyint((options.start - remainder) / step_);

@@ -51,9 +51,9 @@ struct Initialization {
 template <class T>
 struct VisitedParameter {
   std::string_view name;  ///< name with the path to the layer; valid during the visit
-  /// Row-major. Values stored as float32 are passed in place, at an address that is valid for as
-  /// long as the layer exists. Values of another type are passed as a copy that is valid during the
-  /// visit.
+  /// The values, row-major. Values stored as float32 are passed in place, at an address that is
+  /// valid for as long as the layer exists. Values of another type are passed as a copy that is
+  /// valid during the visit.
   TensorView<T> values;
   const Initialization& initialization;
 };
