@@ -2,13 +2,11 @@
 
 // Tiled attention with an online softmax: a block of queries processes one tile of keys after
 // another and carries only a running maximum, a running sum and an unnormalised output row for each
-// query.
+// query (Milakov & Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135).
 //
 //   s_ij = bias(cap(scale · q_i·k_j))          for the keys j that query i may attend to
 //   m_i  = max_j s_ij,   l_i = Σ_j exp(s_ij − m_i)
 //   o_i  = Σ_j exp(s_ij − m_i) · v_j / l_i,    lse_i = m_i + ln l_i
-//
-// (Milakov & Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135.)
 //
 // A tile of scores is (keys × queries): vectors run along the queries of a block, which are
 // transposed once. Keys and values can then be read in place, and the softmax needs no sum across a

@@ -30,7 +30,8 @@ class ModelConfig {
   bool has(std::string_view name) const { return find(name) != nullptr; }
   /// True if the field `name` is a value, or an object or array that contains a value.
   bool has_any(std::string_view name) const;
-  /// Number of elements of an array or members of an object; 0 if there is none.
+  /// Number of elements of the array `name`, or of members of the object `name`; 0 for other
+  /// fields.
   std::int64_t count(std::string_view name) const;
 
   /// These functions return std::nullopt if the field is missing. They throw kInvalidFormat for a

@@ -31,7 +31,7 @@ struct SafetensorsEntry {
 /// The header of a .safetensors file: everything needed to read the file in parts.
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> tensors;  ///< all tensors, in the order of their bytes in the file
-  SafetensorsMetadata metadata;           ///< text about the file, in file order
+  SafetensorsMetadata metadata;           ///< key/value pairs, in file order
   std::int64_t data_begin = 0;            ///< file offset to which `begin` and `end` are relative
 };
 
