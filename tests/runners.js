@@ -107,7 +107,7 @@ export function ctest(
         GTEST_FILTER: `*-${except ?? ''}`,
         GTEST_BRIEF: '1',
       },
-      // For example "12/200 Test #12: LinearTest ... Passed".
+      // CTest prints lines such as "12/200 Test #12: LinearTest ... Passed".
       (line) => {
         const count = /^ *(\d+\/\d+) Test /.exec(line)?.[1];
         if (count) update(`testing ${count}`);

@@ -46,7 +46,10 @@ const kFolders = {
   '/bench-wasm/': join(kBuildFolder, 'wasm/tests/bench/native'),
 };
 
-/** Files of the package that are in other folders. Only the measured variants need to be built. */
+/**
+ * Files of the package that are not in the folder `wasm/dist`. Only the measured variants need to
+ * be built.
+ */
 const kFiles = Object.fromEntries(
   kFlavours.flatMap((flavour) =>
     kVariants.map((variant) => [
@@ -236,7 +239,7 @@ async function measureInPage(browser, url, work) {
 }
 
 /**
- * Returns the row of one variant, from a measurement of several variants.
+ * Returns the row of the results table for one variant. One measurement covers several variants.
  * @param {Work} work
  * @param {string} variant
  * @param {number} threads

@@ -425,7 +425,8 @@ export async function measureMachine(pace, threadCounts) {
       const name = attnNode().machineLoopName(loop);
       const multiplyAdds = attnNode().multiplyAdds(loop, threads, kPeaks.operations);
       contestants.push({ ...machineLoop(multiplyAdds), name: `multiply-add, ${name}` });
-      // On these instruction sets, the loops that read and fill memory are the same as on AVX-512.
+      // On instruction sets that add only bfloat16 instructions to AVX-512, the loops that read and
+      // fill memory are the same as on AVX-512.
       if (kPairs.test(name)) continue;
       contestants.push(
         { ...machineLoop(attnNode().read(loop, threads, memory)), name: `read 256 MB, ${name}` },

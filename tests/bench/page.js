@@ -455,8 +455,8 @@ export async function measureWork(pageWork) {
       agree(solver, differenceFromReference(work.shape, solver.output()));
     }
     if (work.kind === 'stored cache' && solver.output) {
-      // The rounding of stored numbers is not an error of the kernels. Over 4096 weights it
-      // averages out.
+      // The difference includes the rounding of the stored numbers, which averages out over 4096
+      // weights.
       const difference = differenceFromReference(work.shape, solver.output());
       if (!(difference <= kStoredTolerance))
         throw new Error(`${solver.name}: off by ${difference}`);

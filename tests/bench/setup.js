@@ -22,7 +22,7 @@ const kNativeNeeds = ['cmake', 'ninja', 'compiler', 'googlebenchmark'];
 const kWasmNeeds = ['cmake', 'ninja', 'chromium'];
 
 /**
- * The variants that support at least one of these thread counts.
+ * Returns the variants that support at least one of the given thread counts.
  * @param {readonly string[]} variants
  * @param {readonly number[]} threadCounts
  */

@@ -100,7 +100,8 @@ const square = (batch, heads, keys, targets) =>
 /** @param {number} heads @param {number} keys @param {Target[]} targets */
 function oneQuery(heads, keys, targets) {
   const name = `one query, cache ${heads} × ${keys}, D 64`;
-  // Every key and value is read once. Everything else is negligible.
+  // Counts the keys and values, each of which is read once. All other reads and writes are
+  // negligible.
   const amount = 2 * heads * keys * 64 * kFloatBytes;
   const more = {
     amount,

@@ -159,7 +159,8 @@ test('the embed code shows the figure with its settings in a page of another ori
   await page.getByRole('button', { name: 'Copy embed code' }).click();
   await page.getByText('embed code copied').waitFor();
   const code = await page.evaluate(() => navigator.clipboard.readText());
-  // Copying the code measured the figure at a fixed width. That width has been removed.
+  // To measure the figure, the page gave it a fixed width. The page must have removed this width
+  // again.
   assert.equal(await page.locator('#weights').getAttribute('style'), '');
   await page.context().close();
 

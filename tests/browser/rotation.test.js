@@ -128,7 +128,7 @@ test('a score depends only on the distance of a query and a key', async () => {
   await figure.getByRole('slider', { name: 'distance' }).fill('4');
   await figure.getByText('at position 24, key').waitFor();
   assert.ok(Math.abs((await scoreNow()) - before) > 1e-2);
-  // The heatmap shows the same values.
+  // The heatmap shows the same scores as the figure's text.
   const map = heatmap(page, /^Scores of a query and a key/);
   const values = await readValues(map, 4, 4);
   for (const distance of [-2, 0, 1]) {

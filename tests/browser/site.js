@@ -88,7 +88,10 @@ export async function openSite(folder = '/', headers = {}) {
 export class Site {
   /** @type {string[]} */
   problems = [];
-  /** Pages shared by visits, by their options. @type {Map<string, Promise<Page>>} */
+  /**
+   * Open pages that several visits share, keyed by the options of the visits. @type {Map<string,
+   * Promise<Page>>}
+   */
   #shared = new Map();
 
   /**
@@ -294,7 +297,7 @@ export async function arrival(page, at) {
       : !document.documentElement.dataset.going;
   }, figure);
   await settled(page);
-  // The page holds this position for a while unless the reader scrolls.
+  // For a while, the page keeps the link's target in place unless the reader scrolls.
   await page.evaluate(() => dispatchEvent(new Event('wheel')));
   await page.waitForFunction(() => !document.documentElement.dataset.going);
 }

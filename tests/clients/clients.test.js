@@ -61,14 +61,14 @@ before(async () => {
   if (spawnSync(join(kBin, 'bun'), ['--version']).status !== 0) {
     execFileSync(process.execPath, ['install.js'], { cwd: join(kModules, 'bun') });
   }
-  // The project is inside this folder, so that it finds the installed clients.
+  // The project is inside `tests/clients`, so that it finds the installed clients.
   project = installPackage(import.meta.dirname);
   // Parcel resolves exports only if this option is set.
   write(
     'package.json',
     '{ "private": true, "type": "module", "@parcel/resolver-default": { "packageExports": true } }',
   );
-  // Without this file, tools would use the tsconfig.json of the checkout.
+  // If the project had no tsconfig.json, tools would use the tsconfig.json of the checkout.
   write('tsconfig.json', '{}');
   write('main.js', program('attn'));
   write('inWorker.js', program('attn/worker'));
@@ -229,7 +229,7 @@ for (const version of [7, 8]) {
       ).createServer({
         ...configuration('plain'),
         optimizeDeps: {},
-        // `node_modules/.vite` is Vite's default.
+        // By default, Vite's cache is in `node_modules/.vite`.
         cacheDir: 'node_modules/.vite',
       });
       try {

@@ -435,8 +435,8 @@ function wrongFor(value) {
   if (typeof value === 'number') return [null, '2', [], true, {}, NaN];
   if (typeof value === 'boolean') return [null, 'yes', [], NaN, {}];
   if (typeof value === 'string') return [null, [], true, {}];
-  // The first list is for an object of options. The second list is for arrays and tensors, which
-  // accept several kinds of values.
+  // The first list contains wrong values for an object of options. The second list contains wrong
+  // values for arrays and tensors, which accept several kinds of values.
   return isNested(value) ? [null, -1, 'x', true, [], new Map()] : [null, 1.5, 'x', true];
 }
 

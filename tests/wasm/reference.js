@@ -31,7 +31,7 @@
 const exact = (/** @type {number} */ x) => x;
 
 /**
- * Returns element d of the row of a table that belongs to a distance between positions.
+ * Looks up a distance in a table of relative positions, and returns element d of its row.
  * @param {RelativeTable} table
  * @param {number} h
  * @param {number} distance

@@ -190,7 +190,7 @@ export const kSameRank = {
 };
 
 /**
- * The sizes of (B, H, N, D), (B, N, D) or (N, D).
+ * Returns the sizes of a tensor (B, H, N, D), (B, N, D) or (N, D) by name.
  * @param {readonly number[]} shape
  */
 export function sizesOf(shape) {

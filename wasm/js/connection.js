@@ -148,8 +148,8 @@ export class Connection {
         if (!this.#loaded) void this.end(notStarted(message));
       });
     }
-    // If the worker already serves attn, it answers this question. Otherwise the question may be
-    // lost, but the worker also sends a message when it starts to serve.
+    // Asks whether the worker serves attn. A worker that already serves attn answers. A worker that
+    // does not may lose the question, but sends a message when it starts to serve.
     worker.postMessage({ attn: kWhoServes });
     if (startTimeout < kLongestTimeout) {
       this.#timer = setTimeout(() => void this.end(doesNotServe(startTimeout)), startTimeout);
@@ -375,7 +375,7 @@ function prototypeOf({ type, functions, values, groups }) {
   }
   for (const name of functions) {
     Object.defineProperty(prototype, name, {
-      // For modules, `moduleMembers` replaces some of these properties.
+      // In the object of a module, `moduleMembers` replaces some properties.
       configurable: true,
       // Returns a function that remembers the object: if the function is called with `new`, its
       // `this` is a different object.

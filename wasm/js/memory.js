@@ -272,7 +272,6 @@ export class Memory {
    * @returns {any}
    */
   kept(type, numbers) {
-    // The cheaper check comes first.
     const isHere = numbers.byteOffset > 0 && numbers.buffer === this.native.wasmMemory.buffer;
     return isHere ? new /** @type {any} */ (this[type].constructor)(numbers) : numbers;
   }

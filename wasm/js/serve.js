@@ -230,7 +230,7 @@ class Server {
 function membersOf(object) {
   /** @type {Members} */
   const members = { type: object.constructor.name, functions: [], values: [], groups: {} };
-  // Remote objects have their own versions of these members.
+  // Remote objects define `constructor`, `toJSON` and `toString` themselves.
   const seen = new Set(['constructor', 'toJSON', 'toString']);
   for (let at = object; at !== Object.prototype && at; at = Object.getPrototypeOf(at)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {

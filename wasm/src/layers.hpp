@@ -40,12 +40,12 @@ void forward(const L& layer, const TensorArgument& x, const TensorArgument& outp
 /// Optional arguments of a call to a layer. JavaScript reuses one object and fills it for every
 /// call.
 struct LayerCall {
-  AttentionOptions attention = {};  ///< for the self-attention of decoders
+  AttentionOptions attention = {};  ///< options of attention, or of a decoder's self-attention
   AttentionOptions cross_attention = {};
   TensorView<const double> positions = {};
   TensorView<const double> key_positions = {};
   Dropout dropout = {};
-  std::vector<Tensor> weights = {};  ///< one per layer of a stack, or empty
+  std::vector<Tensor> weights = {};  ///< a tensor for each layer of a stack, or empty
   std::vector<Tensor> cross_weights = {};
   Intermediates* intermediates = nullptr;
 };

@@ -28,7 +28,7 @@ const kComments =
 const kMarks = /^[ \t]*(?:\/\/+<?|\/?\*+\/?)|\*\/$/gm;
 const kLiterals = /'[^'\n]{3,}'|`[^`]{3,}`|"[^"\n]{3,}"(?:\s*"[^"\n]+")*/g;
 const kThrown =
-  /\b(fail(?!_file|_missing|_kept|_row)\w*|refuse|(?!explained)\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
+  /\b(fail(?!_file|_missing|_kept|_row)\w*|refuse|(?!explained|k[A-Z])\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
 const kSentences =
   /\b(?:const sentence =|explainedError\(\s*'\w+',\s*'?\w+'?,)\s*(['"`])((?:(?!\1).)+)\1/g;
 /** Literals that are code, such as paths, calls and class names. */
@@ -53,7 +53,12 @@ function* messages(file, text) {
       else if (')}]'.includes(token)) open.pop();
       else if (token === ',' && !open.length) parts.push('');
       else if (!open.includes('(') && (quote || /^-?\w/.test(token))) {
-        const part = quote ? token.slice(1, -1).replace(/\$\{[^}]*\}/g, '…') : '…';
+        const part = quote
+          ? token
+              .slice(1, -1)
+              .replaceAll('\\n', ' ')
+              .replace(/\$\{[^}]*\}/g, '…')
+          : '…';
         parts.push((parts.pop() + part.replaceAll('\\', '')).replace('……', '…'));
       }
     }
@@ -61,7 +66,7 @@ function* messages(file, text) {
     if (thrower === 'refuse') parts.splice(1, 0, '…');
     if (!/\p{L}{2}.* /u.test(parts.slice(-2).join(' '))) continue;
     const [name, got, needs] = thrower === 'argumentError' ? parts : ['…', '…', ...parts].slice(-3);
-    const isWhole = thrower.endsWith('Error') ? parts.length < 3 : parts.length < 2;
+    const isWhole = parts.length < (/Error$|^failure$/.test(thrower) ? 3 : 2);
     if (!isWhole) yield `${name}: got ${got}, needs ${needs}`;
     else if (file.endsWith('.js')) yield parts[0];
   }
@@ -79,14 +84,18 @@ const withoutTypes = (text) =>
   text.replace(/\s+/g, ' ').replace(kTypes, '').replace(/ +/g, ' ').replace(kBareTags, '').trim();
 
 /** @param {string} text */
-const isProse = (text) => /\p{L}{2,} \S+ \S+/u.test(text) && !/@(typedef|import|type)\b/.test(text);
+const isProse = (text) =>
+  /\p{L}{2,} \S+ \S+/u.test(text) &&
+  !/@(typedef|import|type)\b|^(<reference|eslint|global) /.test(text);
 
 /** @param {string} file  @returns {string[]} */
 function items(file) {
   const text = readFileSync(join(kRoot, file), 'utf8');
   if (file.endsWith('.md')) {
     const prose = text.replace(/^```[^]*?^```/gm, '');
-    return prose.split(/\n\s*\n|(?<=[.:?!]) (?=[A-Z`*[])|\n(?=[|#-]|\d+\. )/);
+    // Spaces within code do not end a sentence.
+    const unbroken = prose.replace(/`[^`]*`/g, (code) => code.replace(/\s/g, '\u00a0'));
+    return unbroken.split(/\n\s*\n|(?<=[.:?!])[ \n](?=[A-Z`*[])|\n(?=[|#-]|\d+\. )/);
   }
   if (options.page) {
     const markup = all(text.replace(/<(script|style)[^]*?<\/\1>/g, ''), />([^<>{}]+)</g);
@@ -94,7 +103,10 @@ function items(file) {
     const literals = all(text.replace(kComments, ''), kLiterals);
     return [...written, ...literals.filter((literal) => !kCode.test(literal))];
   }
-  const comments = all(text, kComments).map((comment) => comment.replace(kMarks, ''));
+  // A pattern of paths may look like the beginning of a comment.
+  const comments = all(text.replaceAll("'**/", "'"), kComments).map((comment) =>
+    comment.replace(kMarks, ''),
+  );
   return [...comments.flatMap((comment) => comment.split(/\n\s*\n/)), ...messages(file, text)];
 }
 

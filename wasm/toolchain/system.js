@@ -311,11 +311,12 @@ export async function requireAll(purpose, names) {
     );
   }
   await installPackages(purpose, packages);
-  const stillMissing = missing.filter(({ isThere }) => !isThere());
+  const stillMissing = missing
+    .filter(({ isThere }) => !isThere())
+    .map(({ description }) => description);
   if (stillMissing.length > 0) {
     throw new SetupError(
-      `Still missing after installing ${packages.join(' ')}: ` +
-        `${stillMissing.map(({ description }) => description).join('; ')}.`,
+      `Still missing after installing ${packages.join(' ')}: ` + `${stillMissing.join('; ')}.`,
     );
   }
 }

@@ -1,8 +1,8 @@
 // A Node module that runs attn's functions and the loops of machine_loops.hpp as jobs. It times
 // each job itself, so that no JavaScript is included in the times. Only tests/bench uses it.
 //
-// A job keeps the addresses of arrays, not the arrays themselves, so the arrays passed to it must
-// outlive it.
+// A job keeps the addresses of arrays, not the arrays themselves, so the arrays must outlive the
+// job.
 
 #include <node_api.h>
 

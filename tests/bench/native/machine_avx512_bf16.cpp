@@ -15,7 +15,8 @@ struct Avx512Bf16 {
 };
 
 float multiply_add(std::int64_t steps, float seed) {
-  // The chains stay constant or grow slowly, so no step meets a subnormal number or infinity.
+  // The numbers in `chain` stay constant or grow slowly, so no step meets a subnormal number or
+  // infinity.
   const __m512bh factor = _mm512_cvtne2ps_pbh(_mm512_set1_ps(seed), _mm512_set1_ps(seed));
   __m512 chain[Avx512Bf16::kChains];
   ATTN_BENCH_UNROLL

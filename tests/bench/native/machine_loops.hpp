@@ -27,15 +27,15 @@ struct MachineLoops {
   void (*fill)(float* x, std::int64_t count, float value);
 };
 
-/// Each of these functions returns null if this build or this machine does not have the instruction
-/// set.
+/// Each function returns the loops of one instruction set, or null if this build or this machine
+/// does not have the instruction set.
 const MachineLoops* baseline_loops();
 const MachineLoops* avx2_loops();
 const MachineLoops* avx512_loops();
-/// In these loops, multiply-adds operate on pairs of bfloat16 numbers.
+/// Returns loops whose multiply-adds operate on pairs of bfloat16 numbers.
 const MachineLoops* avx512_bf16_loops();
-/// In these loops, multiply-adds operate on tiles of bfloat16 pairs. Run the loops only if Linux
-/// allows this process to use tiles. attn detects whether tiles are allowed.
+/// Returns loops whose multiply-adds operate on tiles of bfloat16 pairs. Run the loops only if
+/// Linux allows this process to use tiles. attn detects whether tiles are allowed.
 const MachineLoops& amx_bf16_loops();
 /// SIMD128 with separate multiplies and adds, or with the multiply-adds of relaxed SIMD, depending
 /// on the build.
@@ -61,7 +61,7 @@ struct Loops {
 
   static float multiply_add(std::int64_t steps, float seed) {
     Vector chain[kChains];
-    // The chains approach 1, so no step meets a subnormal number or infinity.
+    // The numbers in `chain` approach 1, so no step meets a subnormal number or infinity.
     const Vector factor = Vector{} + (1.0F - seed);
     const Vector addend = Vector{} + seed;
     ATTN_BENCH_UNROLL

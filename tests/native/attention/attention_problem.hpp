@@ -95,7 +95,7 @@ struct AttentionProblem {
   /// The result of the double-precision reference.
   reference::AttentionResult expected() const { return reference::attention(reference_call()); }
 
-  /// The corresponding call to the reference.
+  /// The same call for the reference.
   reference::Attention reference_call() const {
     reference::Attention p;
     p.query = reference::Array(query_shape(), query);

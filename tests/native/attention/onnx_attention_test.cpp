@@ -212,7 +212,7 @@ TEST_P(OnnxAttentionTest, is_causal_without_a_cache_starts_at_the_top_left) {
 
 TEST_P(OnnxAttentionTest, masks_of_every_rank_boolean_and_float) {
   Random random;
-  // Rank 3 is (q_num_heads, Nq, total), because ranks align from the right.
+  // A mask of rank 3 has shape (q_num_heads, Nq, total), because dimensions align from the right.
   for (const std::vector<std::int64_t>& shape :
        std::vector<std::vector<std::int64_t>>{{18},
                                               {4, 18},

@@ -17,7 +17,7 @@ TEST(ArenaTest, memory_is_aligned_and_readable_beyond_its_end) {
   for (const std::size_t bytes : {0U, 1U, 63U, 64U, 65U, 1000U, 100000U}) {
     void* memory = arena.take(bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % Arena::kAlignment, 0U);
-    // AddressSanitizer reports an error if the memory is shorter than this.
+    // AddressSanitizer reports an error if the memory is shorter than the number of bytes written.
     std::memset(memory, 1, bytes + Arena::kAlignment);
   }
 }

@@ -84,7 +84,7 @@ RecurrentResult run_recurrent(const Layer& layer, const std::vector<float>& x,
   return {output.values(), h_n.values()};
 }
 
-/// Row b of the middle dimension of (outer, batch, inner).
+/// Returns the elements [:, b, :] of an array (outer, batch, inner).
 inline std::vector<float> of_batch(const std::vector<float>& all, std::int64_t outer,
                                    std::int64_t batch, std::int64_t inner, std::int64_t b) {
   std::vector<float> result;

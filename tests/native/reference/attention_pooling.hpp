@@ -16,7 +16,7 @@ struct PoolingOf {
   using Score = PoolingScore;
 
   Score score = Score::kScaledDot;
-  T parameter = 1;  ///< scale or width
+  T parameter = 1;  ///< the scale of dot products or the width of a kernel
   bool hard = false;
   ArrayOf<T> query, key, value;
   /// For kAdditive: W_q (hidden, ·), W_k (hidden, ·), w_v (1, hidden).

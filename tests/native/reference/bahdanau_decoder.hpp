@@ -13,11 +13,11 @@ namespace reference {
 /// One sequence of D2L's Seq2SeqAttentionDecoder.
 template <class T>
 struct BahdanauDecoderOf {
-  std::map<std::string, ArrayOf<T>> weights;  ///< by their names in D2L's state_dict
+  std::map<std::string, ArrayOf<T>> weights;  ///< weights by their names in D2L's state_dict
   std::int64_t num_layers = 1;
   ArrayOf<T> encoder_outputs;  ///< (Nk, encoder_dim)
   std::int64_t encoder_len = 0;
-  ArrayOf<T> hidden;  ///< (num_layers, H), before the first step
+  ArrayOf<T> hidden;  ///< the state before the first step, (num_layers, H)
   std::vector<std::int64_t> tokens;
 };
 using BahdanauDecoder = BahdanauDecoderOf<double>;

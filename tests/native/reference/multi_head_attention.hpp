@@ -27,7 +27,7 @@ struct MultiHeadAttentionOf {
   /// (Hkv·D), all heads are normalised together.
   ArrayOf<T> query_norm = {}, key_norm = {};
   double norm_eps = 0;
-  bool norms_add_one = false;  ///< multiply by 1 + weight
+  bool norms_add_one = false;  ///< true if norms multiply by 1 + weight
   std::vector<long double> rotary_frequencies =
       {};  ///< if not empty, heads are rotated in half-split pairs
   RotaryPlaces places = {};

@@ -34,7 +34,7 @@ struct OnnxAttention {
 };
 
 struct OnnxAttentionResult {
-  Array y;  ///< has the rank of q
+  Array y;  ///< output with the rank of q
   Array present_key;
   Array present_value;
   Array qk_matmul_output;  ///< (B, Hq, Nq, past + Nk), in the requested mode

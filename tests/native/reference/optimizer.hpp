@@ -31,7 +31,7 @@ inline double clip_grad_norm(Parameters& gradients, double max_norm) {
 struct Sgd {
   double lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false;
-  Parameters buffers = {};  ///< empty before the first step
+  Parameters buffers = {};  ///< the momentum buffers; empty before the first step
 
   void step(Parameters& parameters, const Parameters& gradients) {
     for (auto& [name, parameter] : parameters) {

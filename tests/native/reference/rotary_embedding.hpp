@@ -17,7 +17,7 @@ struct RotaryFrequencies {
   double base = 10000;
   Type type = Type::kDefault;
   double factor = 1;
-  double max_position_embeddings = 0;  ///< the model's original maximum
+  double max_position_embeddings = 0;  ///< the model's original maximum length
   double sequence_length = 0;
   double beta_fast = 32, beta_slow = 1;
   bool truncate = true;

@@ -12,8 +12,8 @@
 
 namespace reference {
 
-/// A layer of an encoder or a decoder, with parameters by name. Biases are optional. So are the
-/// norms of query heads, key heads and the outputs of sublayers, and the norm before or after a
+/// A layer of an encoder or a decoder, with parameters by name. Biases are optional. Norms are
+/// optional, too: of query heads, of key heads, of the outputs of sublayers, and before or after a
 /// sublayer. If "gate_proj.weight" is given, the feed-forward network is gated.
 template <class T>
 struct TransformerLayerOf {

@@ -17,7 +17,7 @@ using RecordedArrays = std::map<std::string, reference::Array>;
 struct Trajectory {
   reference::Array losses;    ///< loss of each step
   reference::Array norms;     ///< norm of all gradients in each step, before clipping
-  RecordedArrays parameters;  ///< after the last step
+  RecordedArrays parameters;  ///< parameters after the last step
 };
 
 /// 30 training steps of a small GPT in PyTorch, as defined in recorded/record.py: logits =
@@ -67,10 +67,10 @@ Trajectories recorded_trajectories();
 
 /// PyTorch's gradients of Σ output · output_gradient, in double precision.
 struct RecordedGradient {
-  RecordedArrays inputs;            ///< inputs and parameters; exact
+  RecordedArrays inputs;            ///< inputs and parameters, recorded exactly
   RecordedArrays outputs;           ///< "0", "1"
-  RecordedArrays output_gradients;  ///< same names as `outputs`; exact
-  RecordedArrays gradients;         ///< same names as `inputs`
+  RecordedArrays output_gradients;  ///< recorded exactly, with the names of `outputs`
+  RecordedArrays gradients;         ///< gradients of `inputs`, with the same names
 };
 
 /// The record of one operation: "layer_norm", "gru" and so on, as recorded/record.py names them.

@@ -201,8 +201,8 @@ void cross_entropy(State& state, const attn::kernels::TrainingTable& kernels) {
   count_bytes(state, static_cast<double>(2 * count * 4));
 }
 
-/// Counts every read and every write: the values and the two moving averages count twice, the
-/// gradient once.
+/// Times one step of Adam. Counts the bytes that are read or written: the values and the two moving
+/// averages count twice, the gradient once.
 void adam(State& state, const attn::kernels::TrainingTable& kernels) {
   const std::int64_t count = state.range(0);
   Floats values(count), gradient(count), average(count), square_average(count);
