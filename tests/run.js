@@ -62,8 +62,8 @@ const kOnce = 'RecordedTest.*:LargeNumbersTest.of_a_header*:*ReferenceGradientTe
  */
 const kOtherSets = '*/avx512:*/sse4_1:*/scalar';
 /**
- * The test of the stated bound takes a minute, because its instruction is emulated. Other tests run
- * the same kernel on two threads.
+ * The test of the error bound of bfloat16 attention takes a minute, because it emulates
+ * instructions. Other tests run the same kernel on two threads.
  */
 const kEmulation = 'Bf16AttentionTest.is_within_the_stated_bound*';
 

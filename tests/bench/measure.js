@@ -22,7 +22,7 @@
  * @property {number} samples
  */
 
-/** Calls longer than this are timed only in the first rounds. */
+/** A call that takes longer is timed only in the first rounds. */
 const kLongSeconds = 1;
 const kLongRounds = 3;
 

@@ -323,7 +323,7 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
   run(1);
   const elementwise = attnNode().gptElementwise(gpt);
   const peer = await pytorch?.solver({ kind, shape: sizes }, threads);
-  // Results are not compared here, because the initial parameters are drawn differently. Tests
+  // Losses are not compared, because attn and PyTorch draw different initial parameters. Tests
   // check that training runs agree.
   if (peer && peer.size !== attnNode().gptSize(gpt)) {
     throw new Error(

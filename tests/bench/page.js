@@ -41,7 +41,7 @@ const kStoredTolerance = 5e-3;
 /** How long threads of a pool may spin before they sleep. */
 const kSpinMs = 120;
 
-/** These addresses exist only on the server of browser.js. */
+/** Imports an address that exists only on the server of browser.js. */
 const load = (/** @type {string} */ url) => import(/* @vite-ignore */ url);
 
 const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -152,7 +152,7 @@ const kScalingTarget = 1.85;
 const kStepScalingTarget = 1.8;
 const kCausalTarget = 1.8;
 /**
- * At this length attn has no peer in the browser, because ONNX Runtime Web fails. attn's speed is
+ * Length at which attn has no peer in the browser, because ONNX Runtime Web fails. attn's speed is
  * therefore compared with attn's speed on another workload.
  */
 const kLongHead = 4096;

@@ -145,7 +145,7 @@ async function runNative(options) {
   });
   pytorch?.end();
   if (!options.isa && machineArch() === 'x64') {
-    // The registers of this instruction set have the same width as WebAssembly's registers.
+    // The registers of `kWasmPeer` have the same width as WebAssembly's registers.
     const steps = choose(kTinyGptSteps, options);
     await measureNative(steps, options.threads, pace, kWasmPeer, undefined, (row) => {
       rows.push(row);

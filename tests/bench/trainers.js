@@ -16,7 +16,7 @@ import { kVocabulary } from './works.js';
 const kLearningRate = 1e-3;
 const kMaxNorm = 1;
 
-/** These addresses exist only on the server of browser.js. */
+/** Imports an address that exists only on the server of browser.js. */
 const load = (/** @type {string} */ url) => import(/* @vite-ignore */ url);
 
 /**

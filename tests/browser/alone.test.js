@@ -267,7 +267,7 @@ test('a link to a figure that does not exist, or without words, says so', async 
   const page = await openHost(`<iframe src="${site.url}#embed=nothing"></iframe>`);
   const frame = page.frameLocator('iframe');
   await frame.getByText('There is no figure “nothing”').waitFor();
-  // The chapter is loaded, but it has no such figure.
+  // The page loads the chapter "order", which has no figure "nothing".
   await page.setContent(`<iframe src="${site.url}#embed=order.nothing&amp;v=1"></iframe>`);
   await frame.getByText('There is no figure “order.nothing”').waitFor();
   await page.setContent(

@@ -188,7 +188,7 @@ test('clock hands point at the sine and cosine of their pair', async () => {
 });
 
 test('time passes until the reader stops it', async () => {
-  // This page is not shared, because the test stops its clock.
+  // Other tests must not share the page, because the test stops its clock.
   const page = await site.open('#at=encoding');
   const position = page.locator(`${figure} [data-position]`);
   await page.clock.install();

@@ -457,8 +457,8 @@ test('resetting a control moves nothing in the bar or in a figure', async () => 
         document.querySelectorAll('.bar .controls > :not(.masks), #weights .controls > *'),
         (control) => {
           const { left, top } = control.getBoundingClientRect();
-          // The position is relative to the bar or the figure, because the text above may take one
-          // more line.
+          // Measures positions relative to the bar or the figure, because the text above may take
+          // one more line.
           const home = /** @type {Element} */ (control.closest('.bar, figure'));
           const at = home.getBoundingClientRect();
           return [left - at.left, top - at.top];

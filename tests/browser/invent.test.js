@@ -29,7 +29,10 @@ async function open(settings = {}) {
   return page;
 }
 
-/** The verdicts, in the order of their questions. @param {Page} page */
+/**
+ * Returns the page's verdicts on the reader's encoding, in the order of the questions. @param
+ * {Page} page
+ */
 const verdicts = (page) =>
   page
     .locator(`${yours} [data-verdict]`)

@@ -8,8 +8,8 @@ export const sentence = (length) =>
   Array.from({ length }, (_, i) => words[(i + (i >> 4)) % words.length]).join(' ');
 
 /**
- * Waits until the page shows a sentence of this length. It does not poll, because polling would
- * take time on the measured thread.
+ * Waits until the page shows a sentence of the given length. It does not poll, because polling
+ * would take time on the measured thread.
  * @param {Page} page @param {number} length
  */
 export const shows = (page, length) =>

@@ -74,7 +74,10 @@ async function visit(fragment = '') {
   return page;
 }
 
-/** Waits until a file with this ending is in a cache. @param {Page} page @param {string} ending */
+/**
+ * Waits until a cache contains a file whose address ends in `ending`. @param {Page} page @param
+ * {string} ending
+ */
 const isKept = (page, ending) =>
   becomes(async () => (await keptUrls(page)).some((url) => url.endsWith(ending)), true);
 

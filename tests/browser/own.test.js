@@ -33,7 +33,10 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-/** The page's error message for these files. @param {Page} page @param {ChosenFile[]} files */
+/**
+ * Chooses files that cannot be opened, and returns the page's error message. @param {Page} page
+ * @param {ChosenFile[]} files
+ */
 async function problemOf(page, files) {
   await choose(page, files);
   const problem = page.locator('[data-problem]');

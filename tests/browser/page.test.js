@@ -138,7 +138,7 @@ test('following a link on the open page applies its settings', async () => {
   await page.evaluate(() => {
     const here = location.href;
     location.hash = '#v=1&text=two+words&heads=2&at=self-attention.weights';
-    // Simulates the page writing its own settings at this moment.
+    // Before the page follows the link, it may write its own settings into the address.
     history.replaceState(null, '', here);
   });
   await page.getByRole('application', { name: '2 queries by 2 keys' }).first().waitFor();

@@ -63,8 +63,8 @@ for (const causal of [false, true]) {
     );
     assert.ok(maxAbsDifference(await read(/^Output of the head/, depth), head) < 1e-5);
 
-    // The output is the sum over both heads. The test computes the other head from its halves of
-    // the queries, keys and values.
+    // The layer's output is the sum over its two heads. The test computes the first head from the
+    // left halves of the queries, keys and values.
     const first = [query, key, value].map(({ values }) => values.map((row) => row.slice(0, depth)));
     const other = attentionWeights({ values: first[0] }, { values: first[1] }, causal).weights.map(
       (row) => first[2][0].map((_, c) => row.reduce((sum, w, j) => sum + w * first[2][j][c], 0)),

@@ -37,7 +37,7 @@ const accuracies = (page) =>
 const arrives = (page, step) =>
   page.locator(`#training-run [data-step="${step}"]`).waitFor({ timeout: 60_000 });
 
-/** Waits until a run has reached at least this step. @param {Page} page @param {number} step */
+/** Waits until a run has reached the given step. @param {Page} page @param {number} step */
 const passes = (page, step) => becomes(async () => (await stepOf(page)) >= step, true);
 
 /** @param {Page} page @param {number} lane */

@@ -58,7 +58,7 @@ function near(actual, { values, errors }, name) {
 const slice = (matrix, head) =>
   matrix.map((row) => row.slice((head * dModel) / heads, ((head + 1) * dModel) / heads));
 
-/** The parameters of the block with the settings above. */
+/** Returns the parameters of the block that the page shows. */
 async function parameters() {
   const attn = await load({ threads: 1 });
   const layer = new attn.TransformerEncoderLayer({

@@ -268,7 +268,7 @@ test('the head that attends to what followed the same word is explained, with it
   await page.locator('#walk .more', { hasText: 'The first time, “' }).waitFor();
   await page.locator('.dots button').nth(7).click();
   await becomes(async () => /which this head looked at, comes second/.test(await says(page)), true);
-  // The prediction after this word does not depend on the head.
+  // The prediction after the fourth word does not depend on the head.
   await page.locator('#walk [aria-label="The word to follow"] button').nth(3).click();
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
 });

@@ -63,7 +63,7 @@ before(async () => {
   }
   // The project is inside `tests/clients`, so that it finds the installed clients.
   project = installPackage(import.meta.dirname);
-  // Parcel resolves exports only if this option is set.
+  // Parcel resolves exports only if its option `packageExports` is set.
   write(
     'package.json',
     '{ "private": true, "type": "module", "@parcel/resolver-default": { "packageExports": true } }',

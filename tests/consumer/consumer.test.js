@@ -19,7 +19,7 @@ import { compiledOnce } from '../../wasm/toolchain/cmake.js';
 import { command, findProgram } from '../../wasm/toolchain/system.js';
 
 const kHere = import.meta.dirname;
-/** In users' code, the headers must compile without warnings even with these flags. */
+/** Strict compiler flags, with which the headers must compile without warnings in users' code. */
 const kStrict = '-std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'.split(' ');
 
 const kCompilers = ['g++-12', 'g++-13', 'g++-14', 'clang++-14', 'clang++-19'].filter(findProgram);

@@ -39,7 +39,7 @@ AttentionSizes choose_sizes(Choices& choices) {
   sizes.num_keys = choices.size(0, 40);
   sizes.head_dim = choices.size(1, 20);
   sizes.value_dim = choices.size(1, 20);
-  // These sizes need more than one tile of queries or of keys.
+  // 40 queries or 200 keys need more than one tile.
   if (choices.one_in(16)) sizes.num_queries = choices.integer(40, 110);
   if (choices.one_in(16)) sizes.num_keys = choices.integer(200, 700);
   if (choices.one_in(8)) sizes.num_queries = 1;

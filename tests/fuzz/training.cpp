@@ -78,7 +78,7 @@ struct Model {
                                           : choices.integer(0, out.width - 1));
       }
     }
-    // These choices come last, so that older inputs in the corpus still describe the same models.
+    // Calls are chosen last, so that older inputs in the corpus still describe the same models.
     const std::int64_t calls = choices.integer(0, 3);
     for (const Piece& piece : pieces) {
       if (calls > 0 && piece.module) terms->offer(*piece.module);

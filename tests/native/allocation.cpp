@@ -65,8 +65,8 @@ void AllocationProbe::fail_once_after(std::int64_t successes) {
 
 }  // namespace attn_test
 
-// The array forms of operator new and delete call these operators, except with AddressSanitizer,
-// which has its own array forms.
+// The array forms of operator new and delete call the operators below, except with
+// AddressSanitizer, which has its own array forms.
 void* operator new(std::size_t size) {
   return attn_test::allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }

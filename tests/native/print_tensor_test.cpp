@@ -28,8 +28,8 @@ OwnedTensor counted(std::initializer_list<std::int64_t> shape) {
   return tensor;
 }
 
-// PyTorch prints the same texts for these tensors, except that it adds "tensor(" and indents the
-// rows to match.
+// PyTorch prints the same texts for the tensors in this file, except that it adds "tensor(" and
+// indents the rows to match.
 
 TEST(PrintTensorTest, rows_are_aligned) {
   EXPECT_EQ(printed(OwnedTensor({2, 2}, {0.5F, -1.25F, 2, 13})),

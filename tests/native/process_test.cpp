@@ -37,9 +37,9 @@ bool is_forked_child = false;
 
 }  // namespace
 
-/// When a program ends, LeakSanitizer calls this function to ask whether to skip its report. A
-/// forked child has none of its parent's threads, so nothing refers to the memory that std::thread
-/// allocated for them.
+/// When a program ends, LeakSanitizer calls __lsan_is_turned_off() to ask whether to skip its
+/// report. A forked child has none of its parent's threads, so nothing refers to the memory that
+/// std::thread allocated for them.
 extern "C" [[gnu::visibility("default")]] int __lsan_is_turned_off() { return is_forked_child; }
 
 namespace {

@@ -265,7 +265,7 @@ test('the_files_of_a_model_include_its_tokenizer_and_files_without_a_folder', as
     'bert_plain/checkpoint-500/tokenizer.json': empty,
     'bert_plain/checkpoint-500/model.safetensors': empty,
     'bert_plain/tokenizer.json': empty,
-    // On disks with a foreign file system, macOS puts a file like this next to each real file.
+    // On disks with a foreign file system, macOS puts a file "._name" next to each file "name".
     'bert_plain/._model.safetensors': empty,
     '__MACOSX/._model.safetensors': empty,
     'config.json': empty,

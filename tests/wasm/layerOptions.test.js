@@ -202,7 +202,7 @@ test('feed_forward_networks_and_norms_learn_with_every_option', () => {
 });
 
 test('heads_can_be_split_and_joined_manually_for_attention_over_rows_and_columns', () => {
-  // Vision models work this way: each patch has a row and a column.
+  // As in vision models, each patch has a row and a column.
   const [batch, patches, numHeads, headDim] = [2, 6, 2, 4];
   const width = numHeads * headDim;
   const positions = { data: [0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2], shape: [2, 1, patches] };

@@ -184,7 +184,7 @@ describe('load', () => {
 
 describe('load in a build with fewer variants', () => {
   /**
-   * Builds the package with only these variants.
+   * Builds the package with only the given variants.
    * @param {import('node:test').TestContext} t
    * @param {string[]} variants
    * @returns {Promise<typeof import('attn')>}

@@ -40,7 +40,7 @@ await everyVariant('memory', (attn) => {
   test('ten_thousand_calls_leave_it_unchanged', () => {
     for (let i = 0; i < 10; ++i) callEverything();
     const before = attn.memory();
-    // One call to this function makes 15 calls to the core.
+    // One call to `callEverything` makes 15 calls to the core.
     for (let i = 0; i < 700; ++i) callEverything();
     assert.deepEqual(attn.memory(), before);
   });

@@ -31,7 +31,8 @@ await everyVariant('ngramEmbedding', (attn) => {
   test('words_with_similar_spelling_are_close', () => {
     const [attention, attentive, banana] = rows('attention', 'attentive', 'banana');
     assert.ok(cosine(attention, attentive) > 0.4);
-    // For random directions in `dModel` dimensions, this bound is four standard deviations.
+    // For random directions in `dModel` dimensions, the cosine has a standard deviation of
+    // 1/√dModel.
     assert.ok(Math.abs(cosine(attention, banana)) < 4 / Math.sqrt(dModel));
   });
 

@@ -34,7 +34,7 @@ for (const variant of variants) {
     const mha = new attn.MultiHeadAttention({ dModel: 2, numHeads: 1 });
     const cache = mha.makeCache();
     const handle = attn.tensor(x.data, x.shape);
-    // This call allocates the memory that later calls reuse. Later calls must not need malloc,
+    // The first call allocates memory that later calls reuse. Later calls must not need malloc,
     // which may fail once the memory is damaged.
     attn.positionalEncoding(x);
     damage(attn);

@@ -363,7 +363,8 @@ const kLibraries = { lowest: ['es2022', 'dom'], newest: ['esnext', 'dom'] };
 
 for (const [which, lib] of Object.entries(kLibraries)) {
   test(`examples_compile_in_strict_mode_for_browsers_and_node_with_the_${which}_library`, () => {
-    // This folder is inside the checkout, so that imports find the package by its own name.
+    // The folder of the examples is inside the checkout, so that imports find the package by its
+    // own name.
     const folder = mkdtempSync(join(root, 'build/types-test-'));
     try {
       writeFileSync(join(folder, 'example.mts'), example);

@@ -91,7 +91,7 @@ const kType = Symbol('type');
  */
 const remotes = new WeakMap();
 
-/** For delays of this length or more, setTimeout() would fire at once, so no timer is set. */
+/** With a delay of 2^31 ms or more, setTimeout() would fire at once, so no timer is set. */
 const kLongestTimeout = 2 ** 31;
 
 /** One worker. */

@@ -273,7 +273,7 @@ export class LanguageModel extends Layer {
     wanted('needLogits', needLogits);
     const needHidden = wanted('needHidden', options.needHidden);
     const needPooled = wanted('needPooled', options.needPooled);
-    // Read the length before this call begins, because reading it calls C++.
+    // The length of a cache must be read before invoke(), because reading the length calls C++.
     const past = lengthOfCaches(caches);
     const { layers, vocabSize, numTokenTypes } = this.#description;
     const { dModel } = layers[0];

@@ -8,8 +8,8 @@ import { argumentError, AttnError, explainedError } from './errors.js';
 /** Tensors start at multiples of a cache line. */
 const kAlignment = 64;
 /**
- * Scratch memory of up to this size is kept from call to call. A larger block is freed when the
- * call ends.
+ * Scratch memory of up to 16 MiB is kept from call to call. A larger block is freed when the call
+ * ends.
  */
 const kKeptBytes = 1 << 24;
 /** Pointers have 32 bits. */

@@ -15,7 +15,7 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
 const utf8Encoder = new TextEncoder();
-/** Up to this length, a loop copies faster than typed-array methods do. */
+/** Up to 64 elements, a loop copies faster than typed-array methods do. */
 const kShortCopy = 64;
 
 /**

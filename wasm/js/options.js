@@ -97,7 +97,7 @@ export function nearestName(name, known) {
   return isNear ? `'${nearest}'` : formatChoices(known);
 }
 
-/** Only this many characters of a name are compared with the known names. */
+/** Only the first 100 characters of a name are compared with the known names. */
 const kLongestName = 100;
 
 /** Normalises naming styles: num_heads matches numHeads. @param {string} name */

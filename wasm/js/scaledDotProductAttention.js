@@ -111,7 +111,7 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
   }
   // With (B, N, H, D), `heads` may be any number, because the shape contains the number of heads.
   const heads = numHeads ?? (layout === 'bnhd' ? 1 : undefined);
-  // Read the length before this call begins, because reading it calls C++.
+  // The cache's length must be read before invoke(), because reading the length calls C++.
   const numCached = cache?.length ?? 0;
 
   return runtime.invoke((call) => {

@@ -42,7 +42,7 @@ std::optional<double> optional(double value) {
   return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
-/// Adds a group of the parameters with these names.
+/// Adds a group that contains the parameters `names`.
 void add_group(TrainedModel& model, const Texts& names, double learning_rate, double weight_decay) {
   ParameterGroup& group = model.groups.emplace_back();
   group.params = [selected = emscripten::vecFromJSArray<std::string>(names)](std::string_view name,

@@ -90,8 +90,8 @@ const buildElements = () =>
   });
 
 /**
- * Makes wasm/dist contain exactly these files. Does not rewrite files with unchanged content, so
- * that a running dev server sees only real changes.
+ * Makes wasm/dist contain exactly the files in `files`. Does not rewrite files with unchanged
+ * content, so that a running dev server sees only real changes.
  * @param {Map<string, string>} files
  */
 function mirror(files) {

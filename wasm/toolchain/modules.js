@@ -37,7 +37,7 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
   const bundle = await rolldown({
     cwd: kSources,
     input: Object.fromEntries(kEntries.map((name) => [name, join(kSources, `${name}.js`)])),
-    // The loader imports this JavaScript once it has chosen a variant.
+    // The loader imports the glue once it has chosen a variant.
     external: /\.glue\.js$/,
     treeshake: { moduleSideEffects: false },
     platform: 'neutral',

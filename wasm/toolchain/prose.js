@@ -93,8 +93,8 @@ function items(file) {
   const text = readFileSync(join(kRoot, file), 'utf8');
   if (file.endsWith('.md')) {
     const prose = text.replace(/^```[^]*?^```/gm, '');
-    // Spaces within code do not end a sentence.
-    const unbroken = prose.replace(/`[^`]*`/g, (code) => code.replace(/\s/g, '\u00a0'));
+    // Code and rows of tables are not split into sentences.
+    const unbroken = prose.replace(/`[^`]*`|^\|.*/gm, (part) => part.replace(/\s/g, '\u00a0'));
     return unbroken.split(/\n\s*\n|(?<=[.:?!])[ \n](?=[A-Z`*[])|\n(?=[|#-]|\d+\. )/);
   }
   if (options.page) {

@@ -50,7 +50,7 @@ export function findProgram(name) {
       accessSync(path, constants.X_OK);
       return path;
     } catch {
-      // The program is not in this folder.
+      // The folder does not contain the program.
     }
   }
 }

@@ -97,7 +97,7 @@ TEST_P(AttentionTermsTest, huge_relative_offsets_do_not_overflow) {
                        random);
     add_relative(p, random, 3, false);
     p.t5_table = random.normals(32);
-    // At both distances, every key uses the outermost entry of each table.
+    // With an offset of ±1,000,000 or beyond, every key uses the outermost entry of each table.
     for (const auto& [huge, far] :
          {std::pair{kMax, std::int64_t{1000000}}, std::pair{kMin, std::int64_t{-1000000}}}) {
       p.diagonal = Diagonal::offset(huge);

@@ -56,7 +56,7 @@ struct Sizes {
   std::int64_t batch, query_heads, key_heads, queries, keys, dim, value_dim;
 };
 
-/// Compares a call on tensors of these types with the same call in float32.
+/// Compares a call on tensors of the element types `types` with the same call in float32.
 void expect_float32_rounded_once(const Sizes& s, const std::vector<ElementType>& types,
                                  Layout layout, AttentionOptions options, Random& random,
                                  attn::Context& context) {

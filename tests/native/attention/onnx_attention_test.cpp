@@ -407,7 +407,7 @@ TEST_P(OnnxAttentionTest, minus_infinity_in_a_float_mask_excludes_despite_softca
   p.set_mask({7, 40}, false, random);
   for (std::size_t i = 0; i < p.mask.size(); i += 3) p.mask[i] = -kInfinity;
   expect_matches_onnx(p, context());
-  // These values are so large that even the smallest weight would show in the output.
+  // The values of masked keys are so large that even the smallest weight would show in the output.
   for (std::size_t j = 0; j < 40; j += 4) {
     for (std::size_t i = 0; i < 7; ++i) p.mask[i * 40 + j] = -kInfinity;
     for (std::size_t head = 0; head < 6; ++head) {

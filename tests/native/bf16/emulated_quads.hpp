@@ -52,7 +52,8 @@ float bf16_sum(float a, float b) noexcept {
   return rounded_to_odd(std::bit_cast<double>(std::bit_cast<std::uint64_t>(below) | 1U));
 }
 
-/// Multiplies two pairs and adds both products to c, as one step of bfdot or of bfmmla does.
+/// Multiplies two pairs of bf16 numbers and adds both products to c, as one step of bfdot or of
+/// bfmmla does.
 float add_pair(float a, float b, float c) noexcept {
   const auto first = [](float pair) {
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) << 16);

@@ -707,7 +707,7 @@ TEST_P(KernelsTest, random_words_match_philox) {
   EXPECT_EQ(philox(0, 0, 0, 0), 0x6627E8D5U);
   EXPECT_EQ(philox(~0ULL, ~0ULL, ~0ULL, 0), 0x408F276DU);
   for (index blocks = 0; blocks <= 19; ++blocks) {
-    // In every second round, the first block is just below 2^32.
+    // In every second round, the counter of the first block is just below 2^32.
     const std::uint64_t seed = random.engine()(), stream = random.engine()();
     const std::uint64_t first = blocks % 2 == 0 ? 0xFFFFFFFAULL : random.engine()() >> 8;
     std::vector<std::uint32_t> words(static_cast<std::size_t>(4 * blocks + 8), 4711);

@@ -139,8 +139,8 @@ TEST(ThreadPoolTest, workers_that_fall_asleep_are_woken_again) {
       while (begun != 3) std::this_thread::yield();
     });
     ASSERT_EQ(begun, 3);
-    // In some rounds this loop takes so long that the workers are about to sleep when the next loop
-    // begins.
+    // In some rounds, yielding takes so long that the workers are about to sleep when the next
+    // parallel loop begins.
     for (int i = 0; i < round * 100; ++i) std::this_thread::yield();
   }
 }

@@ -91,8 +91,8 @@ TEST_P(Exp2NonpositiveTest, small_results_are_within_the_stated_error) {
   });
 }
 
-// For these scores, the kernel divides each exponential by the sum of the exponentials. The test
-// knows the sum from the weight of a key whose score is 0. The division adds one rounding.
+// For scores from −23 to −1e-8, the kernel divides each exponential by the sum of the exponentials.
+// The test knows the sum from the weight of a key whose score is 0. The division adds one rounding.
 TEST_P(Exp2NonpositiveTest, large_results_are_within_the_stated_error) {
   attn_test::LargestError largest("exp, scores from -23 to -1e-8", kStated + 0x1p-24);
   for_each_float(-1e-8F, -23.0F, 64 * kStep, [&](float score, float weight, float one) {

@@ -539,7 +539,7 @@ TEST(MultiHeadAttentionParametersTest, are_each_drawn_from_a_separate_stream) {
         }
       }
     }
-    // The layer computes with these parameters.
+    // A layer that gets the drawn parameters from set_parameter() must give the same results.
     MultiHeadAttention copy(options);
     for (const std::string& name : copy.parameter_names()) {
       copy.set_parameter(name, from_seed.parameter(name));
@@ -639,7 +639,7 @@ TEST(MultiHeadAttentionErrorTest, options_of_attention) {
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }
 
-// No machine has enough memory to project this many queries and keys. All rows are at the same
+// No machine has enough memory to project 2^31 − 1 queries and keys. All rows are at the same
 // address.
 TEST(MultiHeadAttentionErrorTest, options_are_rejected_before_anything_is_projected) {
   constexpr std::int64_t kMany = (std::int64_t{1} << 31) - 1;

@@ -49,7 +49,7 @@ class RecurrentParameters {
   }
 
  private:
-  /// The parameter with this name as (rows, cols), or as (rows) if `cols` is 0; empty for an
+  /// Returns the parameter `name` as (rows, cols), or as (rows) if `cols` is 0; empty for an
   /// unknown name.
   reference::Array array(const std::string& name, std::int64_t cols) const {
     const auto found = values_.find(name);

@@ -61,7 +61,7 @@ TEST_P(RmsNormTest, weights_can_be_centred_at_zero_or_left_out) {
   const std::vector<float> x = random.normals(3 * 19);
   RmsNorm norm(19, {.eps = 0.5F, .zero_centred_weight = true});
   measure(norm, {}, x, normalized(norm, x, context()), largest);
-  // These weights can be added to 1 without rounding.
+  // Weights that can be added to 1 without rounding.
   std::vector<float> weight = random.normals(19);
   for (float& w : weight) w = std::round(w * 64) / 64;
   norm.set_parameter("weight", {weight.data(), {19}});

@@ -47,7 +47,8 @@ void draw_both(attn::Module& stored, attn::Module& floats, Random& random) {
   }
 }
 
-/// Checks that two layers with these options give the same results for these inputs (N, width).
+/// Checks that two layers with the same options give the same results for several inputs (N,
+/// width).
 template <class Layer, class Options, class Run>
 void expect_same(Options options, WeightFormat format, Random& random, Run&& run) {
   Layer floats(options);

@@ -103,7 +103,7 @@ TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {
 }
 
 TEST_F(ModelFiles, the_numbers_of_parts_may_have_any_width) {
-  // DeepSeek-V3's weight files have names like these.
+  // DeepSeek-V3's weight files have names such as "model-00001-of-000002.safetensors".
   const RecordedFiles files = recorded_files("llama");
   write("config.json", files.config);
   write("model-00001-of-000002.safetensors", files.files[0]);
@@ -227,8 +227,8 @@ TEST_F(ModelFiles, files_in_other_formats_are_named_with_their_path) {
   EXPECT_THAT(error(), HasSubstr("invalid_format: config.json: got a Git LFS pointer, which"));
   write("config.json", std::string("<html>"));
   EXPECT_THAT(error(), HasSubstr("config.json: got a web page"));
-  // These texts are responses that servers send instead of a file, files that other tools leave in
-  // place of the real file, and other encodings.
+  // The texts are responses that servers send instead of a file, files that other tools leave in
+  // place of the real file, and a compressed file.
   const std::pair<std::string, std::string> others[] = {
       {"Entry not found", "plain text, such as a server's error message"},
       {"Access to model x is restricted. You must be authenticated to access it.", "plain text"},
@@ -406,7 +406,7 @@ TEST(ModelConfigurations, fields_of_other_families_have_no_effect_or_are_rejecte
   const auto with_field = [](const char* name, const std::string& field) {
     return with_config_of(recorded_files(name), "\"model_type\"", field + ", \"model_type\"");
   };
-  // These are fields that the family's class in Transformers does not have.
+  // Adds fields that the family's class in Transformers does not have.
   for (const auto& [name, field] : {std::pair{"llama", R"("query_pre_attn_scalar": 7)"},
                                     {"llama", R"("attn_logit_softcapping": 7.0)"},
                                     {"llama", R"("final_logit_softcapping": 7.0)"},

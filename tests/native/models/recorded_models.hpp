@@ -35,7 +35,7 @@ attn::Safetensors recorded_results(const std::string& name);
 /// The bytes of a file on disk.
 std::vector<std::byte> bytes_of(const std::string& path);
 
-/// Loads a model from these files, written in slices of `slice` bytes.
+/// Loads a model from `files`, passing its weights in slices of `slice` bytes.
 attn::LanguageModel load_from_memory(const RecordedFiles& files,
                                      const attn::LanguageModelHints& hints,
                                      std::int64_t slice = 1 << 16);

@@ -190,7 +190,7 @@ TEST(RotaryRules, long_rope_has_factors_for_short_and_long_sequences) {
   expect(R"("rope_parameters": {)" + lists + R"(, "rope_theta": 500, "factor": 4,
              "original_max_position_embeddings": 64}, "max_position_embeddings": 1024)",
          500, 64, 4);
-  // Phi 3 and similar models are published with these fields.
+  // A configuration with the fields of Phi 3 and similar models.
   expect(R"("rope_scaling": {)" + lists + R"(}, "max_position_embeddings": 131072,
              "original_max_position_embeddings": 4096)",
          1e4, 4096, 32);

@@ -39,8 +39,8 @@ struct ArrayOf {
   T& at(std::initializer_list<std::int64_t> indices) { return values[offset(indices)]; }
   T at(std::initializer_list<std::int64_t> indices) const { return values[offset(indices)]; }
 
-  /// The element at these indices after broadcasting this array to a larger shape, aligned from the
-  /// right.
+  /// Returns the element at `indices` after broadcasting the array to a larger shape, aligned from
+  /// the right.
   T broadcast_at(std::initializer_list<std::int64_t> indices) const {
     std::size_t flat = 0;
     const std::size_t skip = indices.size() - shape.size();

@@ -20,7 +20,7 @@ std::int64_t offset_of(const Array& offsets, std::int64_t b) {
   return offsets.given() ? static_cast<std::int64_t>(offsets.broadcast_at({b})) : 0;
 }
 
-/// The row for this distance in a table of relative keys or values.
+/// Returns the row that belongs to a distance in a table of relative keys or values.
 template <class T>
 std::int64_t relative_row(const ArrayOf<T>& table, std::int64_t h, std::int64_t distance) {
   const std::int64_t k = table.size(1) / 2;

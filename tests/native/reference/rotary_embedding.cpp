@@ -31,8 +31,8 @@ std::vector<Real> rotary_frequencies(const RotaryFrequencies& p) {
   std::vector<Real> result;
   for (std::int64_t j = 0; j < pairs; ++j) {
     const Real plain = sinusoidal_frequency(p.base, j, p.dim);
-    // The rules treat a pair according to the number of turns that it makes within the original
-    // maximum length.
+    // The scaling rules depend on the number of turns that a pair makes within the original maximum
+    // length.
     const Real turns = p.max_position_embeddings * plain / kTwoPi;
     Real frequency = plain;
     switch (p.type) {

@@ -193,7 +193,7 @@ TEST(ArchitectureCostsErrorTest, sizes) {
            [] { attn::recurrent_costs(kHuge, kHuge); },
            [] { attn::self_attention_costs(kHuge, kHuge); },
            [] { attn::self_attention_costs(1, kHuge, true); },
-           // Both terms fit into an integer, but their sum does not.
+           // Both terms of the costs fit into an integer, but their sum does not.
            [] { attn::self_attention_costs(1'300'000, 1'300'000, true); },
            [] { attn::window_attention_costs(kHuge, kHuge, kHuge, 0); },
            [] { attn::window_attention_costs(INT64_MAX, 1, INT64_MAX, INT64_MAX); }}) {

@@ -197,7 +197,7 @@ TEST_P(ShiftMatrixTest, shifts_encodings_of_random_shapes_by_any_delta) {
                  << "width " << width << ", base " << options.base << ", delta " << delta);
     EXPECT_TRUE(is_within(moved, exact_encoding(later, width, options), 2.7e-7));
     const std::vector<float> direct = encoding(later, width, options);
-    // Positions reach 2^25 here, where the error of an encoding is at most 4.7e-8.
+    // At positions up to 2^25, the error of an encoding is at most 4.7e-8.
     for (std::size_t i = 0; i < moved.size(); ++i) EXPECT_NEAR(moved[i], direct[i], 3.2e-7);
   }
 }

@@ -160,7 +160,7 @@ void expect_matches_reference(const AttentionProblem& p, Random& random, attn::C
   compare("sinks", got.sinks, call.sinks);
 }
 
-/// These sizes include one query, one key, widths that are not multiples of the vector length, and
+/// Sizes that include one query, one key, widths that are not multiples of the vector length, and
 /// grouped heads. Some calls have fewer queries than a block, and some have more. Some have fewer
 /// keys than a tile or than a chunk of any length, and some have more.
 std::vector<AttentionSizes> typical_sizes() {

@@ -104,8 +104,8 @@ TEST_P(TapedAttentionTest, EveryTermAndEveryResultAtOnce) {
         terms.relative_values, terms.sinks, scores, weights}) {
     EXPECT_EQ(values(of.gradient()).size(), values(of.value()).size());
   }
-  // The bias is added to every head's scores, so its gradient is the sum of the gradients of these
-  // scores.
+  // The bias is added to every head's scores, so the bias's gradient is the sum of the gradients of
+  // all heads' scores.
   for (std::size_t i = 0; i < 15; ++i) {
     const std::vector<float> all = values(scores.gradient());
     EXPECT_NEAR(values(terms.bias.gradient())[i], all[i] + all[15 + i], 1e-6);

@@ -52,7 +52,7 @@ class ReferenceGradientTest : public ::testing::Test {
   Random random;
 };
 
-/// The array with this name, or an omitted array if there is none.
+/// Returns the array `name`, or an omitted array if there is none.
 template <class T>
 ArrayOf<T> find(const Arrays<T>& arrays, const std::string& name) {
   const auto found = arrays.find(name);
