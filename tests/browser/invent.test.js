@@ -109,7 +109,8 @@ test('an invention that knows positions beats none in a race, with a result card
   await page.waitForURL(({ hash }) => hash.includes('schemeB=yours'));
   const race = page.locator('#training-race');
   const result = async (/** @type {string} */ lane, /** @type {string} */ name) => {
-    // Figures are drawn only near the window, and the page may still be scrolling to the run.
+    // Figures are drawn only near the window, and the page may still be scrolling to the training
+    // run.
     await race.scrollIntoViewIfNeeded();
     const cell = race.locator(`[data-lane="${lane}"][data-result="${name}"]`);
     return (await cell.count()) > 0 ? cell.innerText() : '';

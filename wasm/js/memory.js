@@ -38,7 +38,7 @@ export class Memory {
   #used = 0;
   /** @type {NativeTypes.Tensor[]} */
   #tensors = [];
-  /** Option objects by class. @type {Record<string, any[]>} */
+  /** C++ objects of options, keyed by the name of their class. @type {Record<string, any[]>} */
   #options = {};
   /** The error that C++ reported. @type {{ error?: AttnError }} */
   #reported = {};

@@ -80,7 +80,7 @@ async function writeGlue(flavours, variants, folder) {
       // Bundlers copy the glue of threaded builds as an asset. webpack minifies such assets as
       // sloppy-mode scripts, in which a function declared in a block is visible outside the block.
       // But the glue runs as a module, in which the function is visible only inside the block. The
-      // directive makes webpack minify the glue as strict-mode code.
+      // directive 'use strict' makes webpack minify the glue as strict-mode code.
       writeFileSync(join(folder, `${flavour}${kind}.glue.js`), `'use strict';\n${code}`);
     }
   }

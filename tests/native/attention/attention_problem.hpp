@@ -48,7 +48,7 @@ struct AttentionProblem {
   bool relative_per_head = false;
   std::vector<float> relative_keys, relative_values;
   std::vector<float> alibi_slopes;
-  std::vector<float> t5_table;  ///< buckets · query_heads values
+  std::vector<float> t5_table;  ///< the table of T5 biases, (buckets, query heads)
   bool t5_bidirectional = true;
   std::int64_t t5_max_distance = 128;
 

@@ -12,9 +12,10 @@
 
 namespace reference {
 
-/// A layer of an encoder or a decoder, with parameters by name. Biases are optional. Norms are
-/// optional, too: of query heads, of key heads, of the outputs of sublayers, and before or after a
-/// sublayer. If "gate_proj.weight" is given, the feed-forward network is gated.
+/// A layer of an encoder or a decoder, with parameters by name. Biases and norms are optional. A
+/// layer may have norms of query heads, of key heads and of the outputs of sublayers, and a norm
+/// before or after each sublayer. If "gate_proj.weight" is given, the feed-forward network is
+/// gated.
 template <class T>
 struct TransformerLayerOf {
   std::map<std::string, ArrayOf<T>> weights;
@@ -23,8 +24,8 @@ struct TransformerLayerOf {
   Activation activation = Activation::kRelu;
   double eps = 1e-5;
   bool norm_first = false;
-  bool rms = false;            ///< norms are RMSNorm; query and key norms are always RMSNorm
-  bool norms_add_one = false;  ///< RMSNorm multiplies by 1 + weight
+  bool rms = false;  ///< true if norms are RMSNorm; the norms of queries and keys always are
+  bool norms_add_one = false;                        ///< true if RMSNorm multiplies by 1 + weight
   std::vector<long double> rotary_frequencies = {};  ///< for self-attention
   RotaryPlaces places = {};                          ///< for self-attention
   /// Dropout factors for the output of each sublayer and for the hidden layer; both may be omitted.

@@ -265,7 +265,8 @@ TEST_P(LossesTest, errors_explain_the_problem) {
   EXPECT_THAT(error_of([&] { attn::mse_loss(x, OwnedTensor({5})); }), HasSubstr("target: got"));
   EXPECT_THAT(error_of([&] { attn::mse_loss(empty, empty); }), HasSubstr("at least one element"));
 
-  // Without a tape, the functions throw the same errors and leave the outputs unmodified.
+  // Functions without a tape throw the same errors as functions on a tape, and leave the outputs
+  // unmodified.
   const OwnedTensor logits({2, 5}), none({0, 5});
   OwnedTensor gradient({2, 5}, std::vector<float>(10, 7)), other({5, 2});
   EXPECT_EQ(

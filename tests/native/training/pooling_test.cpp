@@ -149,7 +149,7 @@ bool has_width(const PoolingCase& c) {
          c.score == PoolingScore::kEpanechnikov;
 }
 
-/// One call of a case's layer or function, on a tape or on tensors.
+/// Calls the layer or function under test once, on a tape or on tensors.
 struct Call {
   PoolingCase c;
   OwnedTensor query, key, value, output_gradient, width;
