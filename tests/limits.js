@@ -16,7 +16,7 @@ export const kMaxApiBytes = {
     bundled: { brotli: 36_500, gzip: 41_000 },
     unbundled: { brotli: 50_000 },
   },
-  // Bundlers copy this glue unchanged.
+  // Bundlers copy the glue of threaded builds unchanged.
   'attn-threads.glue.js': {
     bundled: { brotli: 44_500, gzip: 51_000 },
     unbundled: { brotli: 52_500 },

@@ -203,7 +203,7 @@ export async function measureLoading(variants) {
   return rows;
 }
 
-/** Runs in the page. @param {string} variant */
+/** Times load() and the first call of a variant. Runs in the page. @param {string} variant */
 async function loadAndCall(variant) {
   const address = '/attn/index.js';
   const start = performance.now();

@@ -143,7 +143,7 @@ test('on paper there are neither controls nor space for figures that were not dr
   assert.ok(height < 100, `${height}`);
 });
 
-/** Records which figures are drawn when the page is printed. Runs in the page. */
+/** Records which figures are drawn when the page is printed. The function runs in the page. */
 function recordPrinted() {
   const drawn = [...document.querySelectorAll('figure')].map(
     (figure) => figure.querySelector('.picture')?.getBoundingClientRect().height ?? 0,

@@ -238,9 +238,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attn::Context& context = attn_fuzz::context_of(choices);
   const auto seed = choices.bits<std::uint32_t>();
   const Model model(choices);
-  // The bounds are of first order. Next to a kink, or where the terms of a sum almost cancel,
-  // rounding may exceed them. That happens only for some random numbers, but a bug shows up for all
-  // of them, so three draws are tried.
+  // The bounds are of first order. Near points without a derivative, or where the terms of a sum
+  // almost cancel, rounding may exceed them. That happens only for some random numbers, but a bug
+  // shows up for all of them, so three draws are tried.
   std::string wrong;
   for (std::uint32_t draw = 0; draw < 3; ++draw) {
     wrong = compared(model, seed + draw, context);

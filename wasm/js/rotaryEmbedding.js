@@ -518,7 +518,7 @@ export function checkPositions(call, options) {
     start: checks.finite('start', start),
     positions:
       positions === undefined ? undefined : call.numbers('doubles', 'positions', positions),
-    // NaN selects the default length.
+    // A length of NaN selects the default.
     sequenceLength:
       sequenceLength === undefined ? NaN : checks.finite('sequenceLength', sequenceLength),
     inverse: wanted('inverse', inverse),

@@ -105,8 +105,8 @@ class Arguments {
 
   std::int64_t integer(int i) const { return static_cast<std::int64_t>(number(i)); }
 
-  /// Returns a property of an object, which must be a number, or `otherwise` if the object lacks
-  /// the property.
+  /// Returns the number in a property of an object, or `otherwise` if the object lacks the
+  /// property.
   double number(int i, const char* name, double otherwise) const {
     bool is_there = false;
     check(napi_has_named_property(env_, values_[i], name, &is_there));

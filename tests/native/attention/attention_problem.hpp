@@ -41,7 +41,7 @@ struct AttentionProblem {
   attn::Diagonal diagonal = attn::Diagonal::top_left();
   bool causal = false;
   std::optional<attn::Window> window;
-  std::vector<std::int32_t> valid_lens;  ///< batch, or batch · num_queries lengths
+  std::vector<std::int32_t> valid_lens;  ///< valid lengths, (batch) or (batch, num_queries)
   std::vector<std::int32_t> key_lens;    ///< batch values
 
   std::int64_t max_distance = 0;  ///< largest distance in relative keys and values

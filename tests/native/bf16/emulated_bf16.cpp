@@ -62,7 +62,7 @@ struct EmulatedTileIsa : EmulatedIsa {
   static constexpr int kRows = 32;
 };
 
-/// `Isa` with bfloat16 products of groups of four numbers (quads).
+/// Adds bfloat16 products of groups of four numbers (quads) to `Isa`.
 struct QuadIsa : Isa {
   using FloatIsa = Isa;
   static constexpr int kRows = 12;
