@@ -1,0 +1,147 @@
+// Opens recorded links and compares the numbers of their figures with the recorded numbers. After an
+// intended change, record them again and review the difference:
+//
+//   RECORD=1 node --test tests/browser/links.test.js
+//   git diff tests/golden/links.txt
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import test, { after, before } from 'node:test';
+
+import { becomes, openSite, unfold } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+const golden = new URL('../golden/links.txt', import.meta.url);
+const isRecording = Boolean(process.env.RECORD);
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const links = [
+  // Version 1: layers without training.
+  '#v=1&at=self-attention.pipeline&text=man+bites+dog',
+  '#v=1&at=self-attention.weights&text=man+bites+dog&weights=xavier&head=1',
+  '#v=1&at=self-attention.weights&causal=1&window=2&validLen=6&blocked=3.1',
+  '#v=1&at=self-attention.stages&stageCell=weights.0.0&weights=xavier&seed=4',
+  '#v=1&at=self-attention.scale&text=the+cat+sat&weights=xavier&heads=2',
+  '#v=1&at=self-attention.edit&weights=xavier&editMatrix=v&editCell=1.2&editBy=0.5',
+  '#v=1&at=order.shuffle&shuffle=3',
+  '#v=1&at=order.shuffle&text=one+two+three&order=2,0,1&orderCausal=1',
+  '#v=1&at=encoding.encoding-heatmap&length=60&width=32&columns=6,7,8,9',
+  '#v=1&at=encoding.encoding-heatmap&length=8&width=33&base=4&start=100&step=3',
+  '#v=1&at=encoding.encoding-similarity&length=20&width=16',
+  '#v=1&at=encoding.encoding-schemes&text=man+bites+dog&heads=2',
+  '#v=1&at=rotation.rotation-shift&delta=-1&position=4',
+  '#v=1&at=rotation.rotation-rotary&delta=3&position=4&text=the+cat+was+tired',
+  '#v=1&at=rotation.rotation-sine',
+  '#v=1&at=precision.precision-error&base=500',
+  '#v=1&at=precision.precision-bytes&bytesOf=sentence&text=man+bites+dog',
+  '#v=1&at=transformer.encoder-block&text=the+cat+sat&dModel=8&heads=2&weights=xavier',
+  '#v=1&at=transformer.encoder-block&norm=pre&causal=1&dModel=16&encoding=none',
+  '#v=1&at=transformer.encoder-block&norm=pre&seed=3&weights=xavier&window=1&validLen=4',
+  '#v=1&at=transformer.decoder-cache&text=the+cat+sat+the&dModel=8&heads=2&weights=xavier',
+  '#v=1&at=transformer.decoder-cache&decoderStep=2',
+  '#v=1&at=transformer.alignment&source=the+cat&target=die+Katze',
+  '#v=1&at=opening.sentence&encoding=none',
+  // The language model.
+  '#v=1&at=self-attention.weights&weights=learned&causal=1&layer=1&text=she+sat+by+the+fire',
+  '#v=2&at=self-attention.pipeline',
+  '#v=2&at=self-attention.weights&layer=3&head=4',
+  '#v=2&at=self-attention.weights&encoding=none&causal=0&text=she+was+not+tired',
+  '#v=2&at=self-attention.stages&layer=2&head=3',
+  '#v=2&at=self-attention.scale&layer=1',
+  '#v=2&at=self-attention.edit&editMatrix=k&editCell=3.5&editBy=-1',
+  '#v=2&at=self-attention.edit&editMatrix=o&layer=3',
+  '#v=2&at=order.shuffle&shuffle=2',
+  '#v=2&at=order.order-loss',
+  '#v=2&at=transformer.encoder-block&text=the+lady+sat',
+  '#v=2&at=transformer.encoder-block&layer=3&head=2&causal=0&encoding=none',
+  '#v=2&at=transformer.decoder-cache&decoderStep=3',
+  '#v=2&at=transformer.decoder-cache&layer=1&encoding=none&window=2',
+  '#v=2&at=transformer.next-word&text=she+sat+by+the',
+  '#v=2&at=opening.sentence&layer=3&text=the+lady+sat+by+the+lady',
+];
+
+/**
+ * Reads the numbers of a figure from the files that its menu offers: a line for each file, with the
+ * shape of its numbers and a digest of its bytes.
+ * @param {Page} page
+ * @param {string} id
+ */
+const numbersOf = (page, id) =>
+  page.evaluate(async (id) => {
+    const figure = /** @type {HTMLElement} */ (document.getElementById(id));
+    const opener = /** @type {HTMLElement} */ (figure.querySelector('header .opener'));
+    const buttons = async () => {
+      if (opener.ariaExpanded !== 'true') opener.click();
+      await new Promise(requestAnimationFrame);
+      return [
+        .../** @type {NodeListOf<HTMLElement>} */ (figure.querySelectorAll('header .files button')),
+      ];
+    };
+    const { createObjectURL } = URL;
+    const { click } = HTMLAnchorElement.prototype;
+    /** @type {Blob[]} */
+    const blobs = [];
+    /** @type {string[]} */
+    const names = [];
+    URL.createObjectURL = (blob) => (blobs.push(/** @type {Blob} */ (blob)), '');
+    HTMLAnchorElement.prototype.click = function () {
+      names.push(this.download);
+    };
+    const { length } = await buttons();
+    for (let i = 0; i < length; i++) {
+      const button = (await buttons())[i];
+      if (button.textContent?.trim() === 'NPY') button.click();
+      await new Promise(requestAnimationFrame);
+    }
+    if (opener.ariaExpanded === 'true') opener.click();
+    Object.assign(URL, { createObjectURL });
+    HTMLAnchorElement.prototype.click = click;
+    return Promise.all(
+      blobs.map(async (blob, i) => {
+        const bytes = await blob.arrayBuffer();
+        const shape = /'shape': \(([^)]*)\)/.exec(new TextDecoder('latin1').decode(bytes))?.[1];
+        const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+        return `  ${names[i]} (${shape}) ${digest.slice(0, 8).toHex()}`;
+      }),
+    );
+  }, id);
+
+/** Waits until two readings that are a second apart are the same. @param {() => Promise<string[]>} read */
+async function stable(read) {
+  for (let before = ''; ; await delay(1000)) {
+    const found = await read();
+    if (found.length && found.join() === before) return found;
+    before = found.join();
+  }
+}
+
+/** @type {Map<string, string[]>} */
+const recorded = new Map();
+if (!isRecording) {
+  for (const part of readFileSync(golden, 'utf8').trim().split('\n\n')) {
+    const [link, ...lines] = part.split('\n');
+    recorded.set(link, lines);
+  }
+}
+
+for (const link of links) {
+  test(`the figure of ${link} has the recorded numbers`, { timeout: 120_000 }, async () => {
+    const id = /** @type {string} */ (/at=[^.]+\.([^&]+)/.exec(link)?.[1]);
+    const page = await site.visit(link);
+    await page.locator(`#${id}`).waitFor({ state: 'attached' });
+    await unfold(page.locator(`#${id}`));
+    const read = () => numbersOf(page, id);
+    if (isRecording) recorded.set(link, await stable(read));
+    else await becomes(read, recorded.get(link) ?? []);
+  });
+}
+
+test('every link is recorded', { skip: !isRecording }, () => {
+  const parts = [...recorded].map((each) => each.flat().join('\n'));
+  writeFileSync(golden, `${parts.join('\n\n')}\n`);
+});
