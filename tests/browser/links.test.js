@@ -106,7 +106,7 @@ const numbersOf = (page, id) =>
     if (opener.ariaExpanded === 'true') opener.click();
     Object.assign(URL, { createObjectURL });
     HTMLAnchorElement.prototype.click = click;
-    return Promise.all(
+    const lines = await Promise.all(
       blobs.map(async (blob, i) => {
         const bytes = await blob.arrayBuffer();
         const shape = /'shape': \(([^)]*)\)/.exec(new TextDecoder('latin1').decode(bytes))?.[1];
@@ -114,6 +114,7 @@ const numbersOf = (page, id) =>
         return `  ${names[i]} (${shape}) ${digest.slice(0, 8).toHex()}`;
       }),
     );
+    return lines.sort();
   }, id);
 
 /** Waits until two readings that are a second apart are the same. @param {() => Promise<string[]>} read */

@@ -1,103 +1,149 @@
+import { Decoder } from './decode.js';
 import { joinHeads, splitHeads } from './heads.js';
-import { encoderLayer } from './layer.js';
+import { headRows } from './layer.js';
 
-/** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
-/** @typedef {import('./layer.js').BlockOptions} BlockOptions */
 
 /**
  * @typedef {object} BlockRun
  * @property {Record<string, Tensor>} stages every matrix between input and output, by the id of
  *   its stage
- * @property {Record<string, Tensor>} scores Q Kᵀ / √D for each head
+ * @property {Record<string, Tensor>} scores Q Kᵀ / √D for each head with weights in `stages`
+ * @property {number} [heads] number of heads whose weights are in `stages`
+ * @property {number} [firstHead] the first of these heads
  */
 
-/** Names of the intermediates of TransformerEncoderLayer, by stage id. */
-const matrices = {
-  ...{ x: 'resid_pre', attention: 'self_attn.output', sum1: 'resid_mid', norm1: 'norm1.output' },
-  ...{ hidden: 'hidden', feedForward: 'linear2.output', sum2: 'resid_post', norm2: 'norm2.output' },
-};
-/** The intermediates that the layer returns per head. */
+/** Largest number of heads whose weights are returned. */
+export const mostHeads = 16;
+
+/** Parameters are returned only if they have at most this many numbers (64 MB). */
+const mostNumbers = 2 ** 24;
+
+/** The intermediates that a layer returns per head. */
 const byHead = {
   ...{ q: 'self_attn.q', k: 'self_attn.k', v: 'self_attn.v', heads: 'self_attn.head_output' },
 };
 const [weights, scores] = ['self_attn.weights', 'self_attn.scaled_scores'];
-const intermediates = [...Object.values(matrices), ...Object.values(byHead), weights, scores];
 
-/** An encoder block that returns every matrix between its input and its output. */
-export class EncoderBlock {
+/** Names of the other intermediates, by stage id. @param {import('attn').LanguageModelLayer} layer */
+function matricesOf({ gatedFeedForward, normFirst, normOutputs }) {
+  const last = gatedFeedForward ? 'down_proj.output' : 'linear2.output';
+  const hasNorms = normFirst || !normOutputs;
+  return {
+    ...{ x: 'resid_pre', attention: normOutputs ? 'output_norm1.output' : 'self_attn.output' },
+    ...{ sum1: 'resid_mid', ...(hasNorms && { norm1: 'norm1.output' }) },
+    ...(gatedFeedForward && { gate: 'gate_proj.output', up: 'up_proj.output' }),
+    ...{ hidden: 'hidden', feedForward: normOutputs ? 'output_norm2.output' : last },
+    ...{ sum2: 'resid_post', ...(hasNorms && { norm2: 'norm2.output' }) },
+  };
+}
+
+/** A layer of any model that returns every matrix between its input and its output. */
+export class Block {
   #layer;
-  #own;
+  #described;
+  #parameter;
+  #isOwned;
+  /** @type {Decoder | undefined} */
+  #decoder;
 
   /**
-   * @param {Attn} attn
-   * @param {BlockOptions} options
-   * @param {import('./layer.js').EncoderLayer} [learned] an existing layer to use, which
-   * `dispose()` leaves alone
+   * @param {import('./layer.js').EncoderLayer} layer
+   * @param {import('attn').LanguageModelLayer} described
+   * @param {{ isOwned?: boolean, parameter?: (name: string) => Tensor }} [options] isOwned: whether
+   *   `dispose()` also disposes of the layer; parameter: returns a parameter of the layer
    */
-  constructor(attn, options, learned) {
-    const { dModel } = options;
-    this.#own = !learned;
-    this.#layer = learned ?? encoderLayer(attn, options);
-    const parameter = (/** @type {string} */ name) => this.#layer.parameter(name);
-    const [q, k, v] = splitHeads({
-      data: parameter('self_attn.in_proj_weight').data,
-      shape: [3, dModel, dModel],
-    });
-    /**
-     * The parameter matrix of each `product`, (columns, columns before).
-     * @type {Record<string, Tensor>}
-     */
-    this.parameters = {
-      ...{ q, k, v, attention: parameter('self_attn.out_proj.weight') },
-      ...{ hidden: parameter('linear1.weight'), feedForward: parameter('linear2.weight') },
-    };
-    if (!learned) return;
-    const bias = parameter('self_attn.in_proj_bias').data;
-    const part = (/** @type {number} */ i) => bias.slice(i * dModel, (i + 1) * dModel);
-    const vectors = {
-      ...{ qBias: part(0), kBias: part(1), vBias: part(2) },
-      attentionBias: parameter('self_attn.out_proj.bias').data,
-      ...{
-        hiddenBias: parameter('linear1.bias').data,
-        feedForwardBias: parameter('linear2.bias').data,
-      },
-      ...{ norm1: parameter('norm1.weight').data, norm1Bias: parameter('norm1.bias').data },
-      ...{ norm2: parameter('norm2.weight').data, norm2Bias: parameter('norm2.bias').data },
-    };
-    for (const [name, data] of Object.entries(vectors)) {
-      this.parameters[name] = { data, shape: [data.length] };
-    }
+  constructor(layer, described, { isOwned = false, parameter } = {}) {
+    this.#layer = layer;
+    this.#described = described;
+    this.#isOwned = isOwned;
+    this.#parameter = parameter ?? ((/** @type {any} */ name) => layer.parameter(name));
   }
 
   /**
    * @param {Tensor} x (n, E)
    * @param {import('attn').ExclusionOptions} exclusion
+   * @param {number} [head] a head to include
    * @returns {BlockRun}
    */
-  forward(x, exclusion) {
+  forward(x, exclusion, head = 0) {
+    const matrices = Object.entries(matricesOf(this.#described));
+    const names = [...matrices, ...Object.entries(byHead)].map(([, name]) => name);
     const { intermediates: shown = {} } = this.#layer.forward(x, {
       attention: exclusion,
-      intermediates,
+      intermediates: [...names, weights, scores],
     });
     /** @type {Record<string, Tensor>} */
     const stages = {};
-    for (const [id, name] of Object.entries(matrices)) stages[id] = shown[name];
+    for (const [id, name] of matrices) stages[id] = shown[name];
     for (const [id, name] of Object.entries(byHead)) stages[id] = joinHeads(shown[name]);
+    const heads = Math.min(this.#described.numHeads, mostHeads);
+    const firstHead = Math.floor(head / heads) * heads;
+    const some = (/** @type {Tensor} */ tensor) =>
+      Object.fromEntries(
+        splitHeads(tensor)
+          .slice(firstHead, firstHead + heads)
+          .map(({ data, shape }, i) => [`weights${firstHead + i}`, { data: data.slice(), shape }]),
+      );
+    const drawn = some(shown[weights]);
     return {
-      stages: { ...stages, ...eachHead(shown[weights]) },
-      scores: eachHead(shown[scores]),
+      stages: { ...stages, ...drawn },
+      scores: some(shown[scores]),
+      ...{ firstHead, heads: Object.keys(drawn).length },
     };
   }
 
+  /**
+   * The matrices and vectors of the layer's products and norms, keyed by stage id. If the matrices
+   * have too many numbers, the result contains only the vectors of the norms.
+   * @returns {Record<string, Tensor>}
+   */
+  parameters() {
+    const { dModel, headDim, numHeads, numKvHeads, dimFeedforward, gatedFeedForward } =
+      this.#described;
+    const all = new Set(/** @type {string[]} */ (this.#layer.parameterNames()));
+    const of = (/** @type {string} */ name) => (all.has(name) ? this.#parameter(name) : undefined);
+    /** @type {Record<string, Tensor | undefined>} */
+    const found = {
+      ...{ norm1: of('norm1.weight'), norm1Bias: of('norm1.bias') },
+      ...{ norm2: of('norm2.weight'), norm2Bias: of('norm2.bias') },
+    };
+    const projected = 2 * headDim * (numHeads + numKvHeads);
+    if (dModel * (projected + dimFeedforward * (gatedFeedForward ? 3 : 2)) <= mostNumbers) {
+      for (const which of /** @type {const} */ (['q', 'k', 'v'])) {
+        const { name, first, bias } = headRows(this.#described, which, 0);
+        const rows = (which === 'q' ? numHeads : numKvHeads) * headDim;
+        const { data } = this.#parameter(`self_attn.${name}`);
+        found[which] = {
+          data: data.slice(first * dModel, (first + rows) * dModel),
+          shape: [rows, dModel],
+        };
+        const biases = of('self_attn.in_proj_bias');
+        if (biases) {
+          found[`${which}Bias`] = { data: biases.data.slice(bias, bias + rows), shape: [rows] };
+        }
+      }
+      const [wide, narrow] = gatedFeedForward ? ['', 'down_proj'] : ['linear1', 'linear2'];
+      Object.assign(found, {
+        attention: of('self_attn.out_proj.weight'),
+        attentionBias: of('self_attn.out_proj.bias'),
+        ...{ hidden: of(`${wide}.weight`), hiddenBias: of(`${wide}.bias`) },
+        ...{ feedForward: of(`${narrow}.weight`), feedForwardBias: of(`${narrow}.bias`) },
+      });
+    }
+    return /** @type {Record<string, Tensor>} */ (
+      Object.fromEntries(Object.entries(found).filter(([, tensor]) => tensor))
+    );
+  }
+
+  /** Runs the layer token by token with a cache. @param {Tensor} x (n, E), n ≥ 1 */
+  decode(x) {
+    this.#decoder ??= new Decoder(this.#layer);
+    return this.#decoder.decode(x);
+  }
+
   dispose() {
-    if (this.#own) this.#layer.dispose();
+    this.#decoder?.dispose();
+    if (this.#isOwned) this.#layer.dispose();
   }
 }
-
-/**
- * Splits a tensor into one matrix per head, keyed by stage id.
- * @param {Tensor} tensor (H, n, n)
- */
-const eachHead = (tensor) =>
-  Object.fromEntries(splitHeads(tensor).map((matrix, head) => [`weights${head}`, matrix]));

@@ -10,17 +10,21 @@ import {
   project,
   roundingError,
 } from '../../../tests/browser/reference.js';
-import { EncoderBlock } from './block.js';
+import { Block } from './block.js';
 import { exclusionOf } from './exclusion.js';
 import { explain, inWords } from './explain.js';
 import { encoderFlow } from './flow.js';
-import { encoderLayer } from './layer.js';
+import { describedLayer, encoderLayer } from './layer.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
 
 const attn = await load({ threads: 1 });
 const words = ['the', 'cat', 'sat', 'on', 'the', 'mat'];
 const none = { causal: false, window: 0, validLen: 0, blocked: [] };
+
+/** @param {import('./layer.js').BlockOptions} options */
+const blockOf = (options) =>
+  new Block(encoderLayer(attn, options), describedLayer(options), { isOwned: true });
 
 /** @param {Tensor} tensor @returns {number[][]} */
 const rowsOf = ({ data, shape: [rows, columns] }) =>
@@ -58,7 +62,7 @@ const masks = [
 
 test('the last matrix is the layer’s output', () => {
   for (const options of cases) {
-    const block = new EncoderBlock(attn, options);
+    const block = blockOf(options);
     const layer = encoderLayer(attn, options);
     for (const length of [1, 2, 6]) {
       const x = attn.positionalEncoding(
@@ -82,7 +86,7 @@ test('the last matrix is the layer’s output', () => {
 test('each matrix follows from the previous ones as in the reference', () => {
   for (const options of cases) {
     const { dModel, heads, normFirst } = options;
-    const block = new EncoderBlock(attn, options);
+    const block = blockOf(options);
     const x = attn.positionalEncoding(attn.ngramEmbedding(words, { dModel }));
     const { stages } = block.forward(x, { causal: true });
     const rows = Object.fromEntries(
@@ -94,7 +98,7 @@ test('each matrix follows from the previous ones as in the reference', () => {
     for (const { id, kind, from, head } of encoderFlow(normFirst, heads)) {
       const [first, second] = from.map((origin) => rows[origin]);
       if (kind === 'product') {
-        const expected = project(first, rowsOf(block.parameters[id]));
+        const expected = project(first, rowsOf(block.parameters()[id]));
         if (id === 'hidden') {
           expected.values = expected.values.map((row) => row.map((value) => Math.max(0, value)));
         }
@@ -125,7 +129,7 @@ test('each matrix follows from the previous ones as in the reference', () => {
 test('the explanation of a cell adds up to its value', () => {
   for (const options of cases) {
     const { dModel, heads, normFirst } = options;
-    const block = new EncoderBlock(attn, options);
+    const block = blockOf(options);
     const x = attn.positionalEncoding(attn.ngramEmbedding(words, { dModel }));
     const run = block.forward(x, {});
     for (const stage of encoderFlow(normFirst, heads)) {
@@ -136,7 +140,7 @@ test('the explanation of a cell adds up to its value', () => {
         { row: 2, column: Math.floor(shape[1] / 2) },
       ]) {
         const value = data[cell.row * shape[1] + cell.column];
-        const said = explain(stage, cell, run, block.parameters, {
+        const said = explain(stage, cell, run, block.parameters(), {
           depth: dModel / heads,
         });
         const sum = said.terms.reduce((total, [a, b]) => total + a * b, 0);
@@ -190,7 +194,7 @@ test('all memory is released', () => {
   };
   const x = attn.ngramEmbedding(words, { dModel: 16 });
   const make = (/** @type {number} */ seed) => {
-    const block = new EncoderBlock(attn, { ...options, seed });
+    const block = blockOf({ ...options, seed });
     block.forward(x, {});
     block.dispose();
   };

@@ -1,7 +1,5 @@
 import { joinHeads } from './heads.js';
-import { encoderLayer } from './layer.js';
 
-/** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 
 /**
@@ -23,7 +21,6 @@ import { encoderLayer } from './layer.js';
  */
 export class Decoder {
   #layer;
-  #own;
   #cache;
   /**
    * Results for each token in the cache.
@@ -31,16 +28,10 @@ export class Decoder {
    */
   #steps = [];
 
-  /**
-   * @param {Attn} attn
-   * @param {import('./layer.js').BlockOptions} options
-   * @param {import('./layer.js').EncoderLayer} [learned] an existing layer to use, which
-   * `dispose()` leaves alone
-   */
-  constructor(attn, options, learned) {
-    this.#own = !learned;
-    this.#layer = learned ?? encoderLayer(attn, options);
-    this.#cache = this.#layer.makeCache();
+  /** @param {import('./layer.js').EncoderLayer} layer not disposed of with the decoder */
+  constructor(layer) {
+    this.#layer = layer;
+    this.#cache = layer.makeCache();
   }
 
   /**
@@ -100,7 +91,6 @@ export class Decoder {
 
   dispose() {
     this.#cache.dispose();
-    if (this.#own) this.#layer.dispose();
   }
 }
 

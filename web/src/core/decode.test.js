@@ -3,12 +3,17 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
-import { EncoderBlock } from './block.js';
-import { Decoder, soFar, work } from './decode.js';
+import { Block } from './block.js';
+import { soFar, work } from './decode.js';
+import { describedLayer, encoderLayer } from './layer.js';
 
 const attn = await load({ threads: 1 });
 const xavier = /** @type {const} */ ('xavier');
 const words = 'the cat sat on the mat because the cat was tired'.split(' ');
+
+/** @param {import('./layer.js').BlockOptions} options */
+const blockOf = (options) =>
+  new Block(encoderLayer(attn, options), describedLayer(options), { isOwned: true });
 
 /** @param {number} length @param {number} dModel */
 const input = (length, dModel) =>
@@ -16,7 +21,7 @@ const input = (length, dModel) =>
 
 /** @param {import('./layer.js').BlockOptions} options @param {import('attn').Tensor} x */
 function decode(options, x) {
-  const decoder = new Decoder(attn, options);
+  const decoder = blockOf(options);
   try {
     return decoder.decode(x);
   } finally {
@@ -43,7 +48,7 @@ for (const normFirst of [false, true]) {
         assert.equal(differences[length - 1], Math.fround(largest));
         // The sums have few terms and differ only in the order of addition.
         assert.ok(largest < 1e-5, `${largest}`);
-        const block = new EncoderBlock(attn, options);
+        const block = blockOf(options);
         const { stages } = block.forward(x, { causal: true });
         block.dispose();
         for (const [cached, projected] of [
@@ -83,7 +88,7 @@ test('differences never decrease from step to step', () => {
 
 test('earlier decoding does not change the result', () => {
   const options = { dModel: 16, heads: 2, normFirst: true, weights: xavier, seed: 1 };
-  const decoder = new Decoder(attn, options);
+  const decoder = blockOf(options);
   const long = input(9, 16);
   const other = { data: long.data.map((value, i) => (i < 64 ? value : -value)), shape: [9, 16] };
   // Each input is longer or shorter than the previous input, or differs from it only in some rows.

@@ -9,10 +9,8 @@ export const hiddenFactor = 2;
  * @property {number} heads
  * @property {boolean} normFirst
  * @property {import('../state/properties/index.js').Weights} weights where attention's weights
- *   come from; the feed-forward network is random unless `weights` is 'learned'
+ *   come from; the feed-forward network is always random
  * @property {number} seed
- * @property {number} [layer] layer of the language model
- * @property {boolean} [positions] whether the model uses the tokens' positions
  */
 
 /** @typedef {InstanceType<Attn['TransformerEncoderLayer']>} EncoderLayer */
@@ -37,4 +35,37 @@ export function encoderLayer(attn, { dModel, heads: numHeads, normFirst, weights
     attention.dispose();
   }
   return layer;
+}
+
+/**
+ * Describes a standard layer in the same way as attn describes the layers of a model's files.
+ * @param {Pick<BlockOptions, 'dModel' | 'heads' | 'normFirst'> & { dimFeedforward?: number,
+ *   activation?: import('attn').Activation, rotaryDim?: number }} options
+ * @returns {import('attn').LanguageModelLayer}
+ */
+export const describedLayer = ({ dModel, heads, activation = 'relu', ...others }) => ({
+  ...{ dModel, numHeads: heads, numKvHeads: heads, headDim: dModel / heads, activation },
+  ...{ dimFeedforward: hiddenFactor * dModel, gatedFeedForward: false, qkNorm: false },
+  ...{ normOutputs: false, rmsNorm: false, zeroCentredNorm: false, normEps: 1e-5 },
+  ...{ sinks: false, softcap: 0 },
+  ...others,
+});
+
+/**
+ * The rows of one head in the projection to its queries, keys or values.
+ * @param {import('attn').LanguageModelLayer} layer
+ * @param {'q' | 'k' | 'v'} which
+ * @param {number} head
+ */
+export function headRows({ numHeads, numKvHeads, headDim }, which, head) {
+  const joined = numHeads === numKvHeads;
+  const kvHead = Math.floor((head * numKvHeads) / numHeads);
+  const at = (which === 'q' ? head : kvHead) * headDim;
+  const before = { q: 0, k: numHeads, v: numHeads + numKvHeads }[which] * headDim;
+  return {
+    name: joined ? 'in_proj_weight' : `${which}_proj_weight`,
+    first: joined ? before + at : at,
+    /** Index of the head's first bias in the concatenated biases of queries, keys and values. */
+    bias: before + at,
+  };
 }

@@ -5,7 +5,7 @@
 /** The settings on which computations over a whole sentence depend, in addition to the tokens. */
 export const names = /** @type {const} */ ([
   ...['dModel', 'heads', 'layer', 'head', 'weights', 'seed', 'encoding', 'base'],
-  ...['causal', 'window', 'validLen', 'blocked'],
+  ...['causal', 'window', 'validLen', 'blocked', 'norm'],
   ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order', 'orderCausal', 'walkWord'],
 ]);
 
@@ -90,19 +90,6 @@ export const layerOf = (attn, { dModel, heads: numHeads, weights: init, seed }) 
     ...{ dModel, numHeads, init, seed: init === 'xavier' ? seed : 0 },
     bias: false,
   });
-
-/**
- * The language model's layer, which has learned weights, and the input of that layer.
- * @param {import('../models/language/languageModel.js').LanguageModel} model
- * @param {Pick<Given, 'ids' | 'layer' | 'encoding'>} given
- * @param {import('attn').ExclusionOptions} exclusion
- */
-export function readingOf(model, { ids, layer, encoding }, exclusion) {
-  const positions = encoding !== 'none';
-  const embedding = model.embed(ids);
-  const reading = model.read(embedding, { exclusion, positions });
-  return { embedding, reading, input: reading.layerInput(layer) };
-}
 
 /**
  * Returns a function that computes a layer's output (n, E) from embeddings. Its second argument

@@ -7,7 +7,7 @@ import { smallLanguageModel } from '../../../tests/smallLanguageModel.js';
 import { LanguageModel } from '../models/language/languageModel.js';
 import { untrained as settings } from '../state/properties/index.js';
 import { exclusionOf } from './exclusion.js';
-import { Embedder, encoded, layerOf, readingOf } from './sentence.js';
+import { Embedder, encoded, layerOf } from './sentence.js';
 import { bits, keysOf, rowsOf, walkOf } from './walk.js';
 
 const attn = await load({ threads: 1 });
@@ -36,7 +36,10 @@ function learned(changes = {}) {
     ...{ weights: /** @type {const} */ ('learned'), causal: true, layer: 1, ...changes },
   };
   const exclusion = exclusionOf(given, ids.length);
-  const { embedding, reading, input: x } = readingOf(model, given, exclusion);
+  const embedding = model.embed(ids);
+  const positions = given.encoding !== 'none';
+  const reading = model.read(embedding, { exclusion, positions });
+  const x = reading.layerInput(given.layer);
   const layer = model.attention(given.layer, true);
   return walkOf(attn, given, { embedding, x, layer, exclusion, model, reading });
 }

@@ -1,6 +1,8 @@
 import { untrack } from 'svelte';
 import { sentenceOf } from '../work/errors.js';
 
+/** @typedef {import('./model.js').Model} Model */
+
 /**
  * A model's answer to a figure's question. The answer is requested once the figure is visible, and
  * again whenever the question changes. Until the new answer arrives, the previous answer stays,
@@ -8,7 +10,7 @@ import { sentenceOf } from '../work/errors.js';
  * @template Given, Answer
  */
 export class Asked {
-  /** @type {{ given: Given, answer: Answer } | null} */
+  /** @type {{ model: Model, given: Given, answer: Answer } | null} */
   shown = $state.raw(null);
   problem = $state('');
   #model;
@@ -18,7 +20,7 @@ export class Asked {
   #running;
 
   /**
-   * @param {import('./model.js').Model} model
+   * @param {() => Model} model
    * @param {import('./model.js').Question} question
    * @param {() => Given | null} given the subject of the question; null if there is no question
    */
@@ -30,24 +32,22 @@ export class Asked {
 
   /** An attachment for the element that shows the answer. */
   follow = () => {
-    const given = JSON.parse(this.#key);
-    untrack(() => void this.#ask(given));
+    const [model, given] = [this.#model(), JSON.parse(this.#key)];
+    untrack(() => void this.#ask(model, given));
     return () => this.#running?.abort();
   };
 
-  /** @param {Given | null} given */
-  async #ask(given) {
+  /** @param {Model} model @param {Given | null} given */
+  async #ask(model, given) {
     this.#running?.abort();
     const { signal } = (this.#running = new AbortController());
     this.problem = '';
-    if (!given) {
-      this.shown = null;
-      return;
-    }
+    if (!given || this.shown?.model !== model) this.shown = null;
+    if (!given) return;
     try {
-      const answered = await this.#model.answer(this.#question, given, { signal });
+      const answered = await model.answer(this.#question, given, { signal });
       if (signal.aborted || !answered) return;
-      this.shown = { given, answer: answered.value };
+      this.shown = { model, given, answer: answered.value };
     } catch (error) {
       if (!signal.aborted) this.problem = sentenceOf(error);
     }

@@ -1,14 +1,17 @@
 // The interface of all models that the page shows, and a base class for models that are made of
 // attn's own layers.
 
+import { exclusionOf } from '../core/exclusion.js';
 import { editOf, effectOf, projectionOf } from '../core/edit.js';
 import { orderEffects } from '../core/effects.js';
+import { describedLayer } from '../core/layer.js';
 import { parametersOf } from '../core/parameters.js';
 import { layerOutput, turnsBy } from '../core/sentence.js';
 import { orderOf } from '../core/shuffle.js';
 import { projectionsOf, stagesOf } from '../core/stages.js';
 import { turnOf } from '../core/turned.js';
 import { inSlices } from '../work/inSlices.js';
+import { Kept } from '../work/kept.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -16,6 +19,7 @@ import { inSlices } from '../work/inSlices.js';
 /** @typedef {import('../core/sentence.js').Given} Given */
 /** @typedef {InstanceType<Attn['MultiHeadAttention']>} Layer */
 /** @typedef {import('./language/languageModel.js').LanguageModel} LanguageModel */
+/** @typedef {import('../core/block.js').Block} Block */
 
 /**
  * A model that the page shows: `Spelled`, `Pages` or `Own`.
@@ -39,8 +43,9 @@ import { inSlices } from '../work/inSlices.js';
  * @property {(given: Given) => Layer} layer the attention layer; the caller must
  *   release it
  * @property {(layer: Layer) => void} release
- * @property {(given: Given) => number} depth D
- * @property {(given: Given) => boolean} turns whether the layer rotates queries and keys
+ * @property {(given: Given) => import('attn').LanguageModelLayer} described describes the layer
+ * @property {(given: Given) => boolean} encodes whether P is added to X
+ * @property {number} mostInBlock largest number of tokens in the figure of a whole block
  * @property {(figure: string, given: Given, pages: any, shown?: () => any) => any} code programs of
  *   a figure, if they differ from the page's programs for its own models
  *
@@ -72,6 +77,10 @@ import { inSlices } from '../work/inSlices.js';
  * @property {Float32Array} weights attention from the selected token to each token
  * @property {Candidate[]} candidates predictions for the token after it, the most probable first
  * @property {number} at index of the selected token
+ *
+ * @typedef {object} Known the parameters of a layer
+ * @property {Record<string, Tensor>} parameters by the id of the stage that they compute
+ * @property {import('../core/turned.js').Turn} [turn]
  *
  * @typedef {object} Reading a sentence before the attention of a layer
  * @property {Tensor} embedding (n, E)
@@ -146,6 +155,7 @@ export const mostHere = 8e6;
 export const sized = ({ layer, base }, config) => ({
   ...{ dModel: config.dModel, heads: config.numHeads, base: config.base || base },
   ...{ layer: Math.min(layer, config.numLayers - 1), rotary: config.positions === 'rotary' },
+  norm: /** @type {const} */ ('pre'),
 });
 
 /** A sentence and its results in one of attn's layers. @implements {Sentence} */
@@ -235,6 +245,7 @@ export class Layered {
   chosenAs = undefined;
   hasFixedPositions = false;
   texts = null;
+  mostInBlock = 128;
   /** @type {LanguageModel | null} */
   model = null;
   attn;
@@ -245,13 +256,15 @@ export class Layered {
   }
 
   /** @param {Given} given */
-  depth({ dModel, heads }) {
-    return dModel / heads;
+  described(given) {
+    const { dModel, heads, norm } = given;
+    const rotaryDim = turnsBy(given) === undefined ? undefined : dModel / heads;
+    return describedLayer({ dModel, heads, normFirst: norm === 'pre', rotaryDim });
   }
 
   /** @param {Given} given */
-  turns(given) {
-    return turnsBy(given) !== undefined;
+  encodes({ encoding, rotary }) {
+    return encoding !== 'none' && !rotary;
   }
 
   /**
@@ -265,8 +278,45 @@ export class Layered {
   }
 
   /** @type {Model['answer']} */
-  answer(question, given, { signal }) {
-    return inSlices(/** @type {any} */ (this)[question](given), signal);
+  async answer(question, given, { signal }) {
+    const answer = /** @type {any} */ (this)[question](given);
+    return Symbol.iterator in answer ? inSlices(answer, signal) : { value: answer };
+  }
+
+  /** Keeps the layer that was asked for last. @abstract @type {Kept<any, Block>} */
+  blocks = new Kept(() => {
+    throw new Error('a model without blocks');
+  });
+
+  /** @param {Given} given */
+  #block(given) {
+    const { dModel, heads, weights, seed, layer, norm, encoding, rotary, base } = given;
+    return this.blocks.of({ dModel, heads, weights, seed, layer, norm, encoding, rotary, base });
+  }
+
+  /** The input of the block: (n, E). @param {Given} given @returns {Tensor} */
+  stream(given) {
+    return /** @type {any} */ (this).read(given, exclusionOf(given, given.tokens.length)).input;
+  }
+
+  /** Every matrix of a layer. @param {Given} given */
+  block(given) {
+    const exclusion = exclusionOf(given, given.tokens.length);
+    return this.#block(given).forward(this.stream(given), exclusion, given.head);
+  }
+
+  /** The parameters of a layer's products and norms. @param {Given} given */
+  parameters(given) {
+    const base = turnsBy(given);
+    return {
+      parameters: this.#block(given).parameters(),
+      turn: base === undefined ? undefined : turnOf(base, given.dModel / given.heads),
+    };
+  }
+
+  /** Runs a layer token by token with a cache. @param {Given} given */
+  decode(given) {
+    return this.#block(given).decode(this.stream(given));
   }
 
   /**

@@ -1,5 +1,8 @@
+import { Block } from '../core/block.js';
+import { encoderLayer } from '../core/layer.js';
 import { Embedder, encoded, layerOf } from '../core/sentence.js';
 import { tokenize } from '../core/tokens.js';
+import { Kept } from '../work/kept.js';
 import { Layered, mostHere } from './model.js';
 
 /** @typedef {import('./model.js').Given} Given */
@@ -14,6 +17,13 @@ export class Spelled extends Layered {
   sizes = '';
   readsHere = true;
   #embedder;
+  blocks = new Kept((/** @type {Given} */ given) => {
+    const { dModel, heads, weights, seed, norm } = given;
+    const layer = encoderLayer(this.attn, {
+      ...{ dModel, heads, weights, seed, normFirst: norm === 'pre' },
+    });
+    return new Block(layer, this.described(given), { isOwned: true });
+  });
 
   /** @param {import('attn').Attn} attn */
   constructor(attn) {
@@ -66,5 +76,12 @@ export class Spelled extends Layered {
   /** @param {import('./model.js').Layer} layer */
   release(layer) {
     layer.dispose();
+  }
+
+  /** Only matrices, because all biases are 0 and norms scale by 1. @param {Given} given */
+  parameters(given) {
+    const { parameters, turn } = super.parameters(given);
+    const matrices = Object.entries(parameters).filter(([, { shape }]) => shape.length === 2);
+    return { parameters: Object.fromEntries(matrices), turn };
   }
 }

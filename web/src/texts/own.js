@@ -49,12 +49,6 @@ export const texts = {
   ended: 'Your model ended the text there.',
 };
 
-/** How activations are written. @type {Record<import('attn').Activation, string>} */
-export const activationNames = {
-  ...{ relu: 'ReLU', gelu: 'GELU', geluTanh: 'GELU', silu: 'SiLU' },
-  ...{ tanh: 'tanh', sigmoid: 'sigmoid' },
-};
-
 /** Notes displayed next to the figures of the model's parts. */
 export const partTexts = {
   whose: (/** @type {number} */ layer, /** @type {number} */ head) =>

@@ -1,7 +1,9 @@
 import { exclusionOf } from '../core/exclusion.js';
 import { LayerSentence } from '../models/model.js';
 import { attentionTask } from './tasks/attention.js';
+import { pick } from './pick.js';
 import { readTask } from './tasks/read.js';
+import { sentence } from './tasks/task.js';
 import { timed } from './timed.js';
 
 /** @typedef {import('attn').Attn} Attn */
@@ -126,14 +128,19 @@ export class Pipeline {
     );
   }
 
+  /** Describes the layer. */
+  get described() {
+    return this.kind.described(this.#given);
+  }
+
   /** The width of the selected head. */
   get depth() {
-    return this.kind.depth(this.#given);
+    return this.described.headDim;
   }
 
   /** True if positions rotate queries and keys. */
   get turns() {
-    return this.kind.turns(this.#given);
+    return Boolean(this.described.rotaryDim);
   }
 
   /** The page's language model if the layer belongs to it, and null otherwise. */
@@ -178,6 +185,18 @@ export class Pipeline {
     return { config: model.config, ...known, ...programs };
   }
 
+  /**
+   * The first tokens of the sentence, and everything else on which a layer depends.
+   * @param {number} most number of tokens
+   */
+  ofFirst(most) {
+    const { tokens, ids, rotary, own } = this.#given;
+    return {
+      ...{ ...pick(this.#given, [...sentence, 'norm', 'head']), rotary, own },
+      ...{ tokens: tokens.slice(0, most), ids: ids.slice(0, most) },
+    };
+  }
+
   /** The model's input and its residual stream between the layers. */
   get reading() {
     return this.#reading?.value.reading ?? null;
@@ -190,7 +209,7 @@ export class Pipeline {
 
   /** True if P is added to X. */
   get encodes() {
-    return this.#given.encoding !== 'none' && !this.#given.rotary && !this.#given.own;
+    return this.kind.encodes(this.#given);
   }
 
   /** X, the embeddings of the tokens: (n, E). */
@@ -236,9 +255,8 @@ export class Pipeline {
    * @type {import('../core/exclusion.js').Masks}
    */
   masks = $derived.by(() => {
-    const { causal, window, validLen, blocked, layer } = this.#given;
-    const left = this.own?.facts.description.layers[layer].windowLeft;
-    return { causal, window: window || (left ?? 0), validLen, blocked };
+    const { causal, window, validLen, blocked } = this.#given;
+    return { causal, window: window || (this.described.windowLeft ?? 0), validLen, blocked };
   });
 
   /** The selected head. */

@@ -3,6 +3,7 @@ import { names } from '../core/sentence.js';
 import { Language } from '../models/language/language.svelte.js';
 import { settings } from '../state/settings.svelte.js';
 import { reasonOf } from './errors.js';
+import { pick } from './pick.js';
 import { TaskWorker } from './scheduler.js';
 import { languageTask } from './tasks/language.js';
 import { readTask } from './tasks/read.js';
@@ -241,15 +242,6 @@ const isUnexpected = ({ code }) => code === undefined || code === 'internal';
 
 /** @type {Record<string, Timed<any>>} */
 const none = {};
-
-/**
- * @template {object} T
- * @template {keyof T} K
- * @param {T} object
- * @param {readonly K[]} names
- */
-const pick = (object, names) =>
-  /** @type {Pick<T, K>} */ (Object.fromEntries(names.map((name) => [name, object[name]])));
 
 /**
  * @param {import('./tasks/task.js').Task<string, any, any, any>['reads']} reads

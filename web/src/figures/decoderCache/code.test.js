@@ -5,6 +5,7 @@ import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
 import { Decoder } from '../../core/decode.js';
+import { encoderLayer } from '../../core/layer.js';
 import { decoderCacheCode } from './code.js';
 
 const tokens = ['man', 'bites', 'dog', 'bites', 'man'];
@@ -18,7 +19,7 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   test(`the ${language} program prints the decoded output`, { skip }, async () => {
     const attn = await load({ threads: 1 });
     const x = attn.positionalEncoding(attn.ngramEmbedding(tokens, { dModel: 16 }), { base: 100 });
-    const { output } = new Decoder(attn, { ...settings, normFirst: true }).decode(x);
+    const { output } = new Decoder(encoderLayer(attn, { ...settings, normFirst: true })).decode(x);
     const printed = (await run(language, decoderCacheCode(settings, tokens)[language])).flat();
     assert.equal(printed.length, output.data.length);
     printed.forEach((value, i) =>

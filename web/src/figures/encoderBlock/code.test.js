@@ -4,8 +4,9 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
-import { EncoderBlock } from '../../core/block.js';
+import { Block } from '../../core/block.js';
 import { exclusionOf } from '../../core/exclusion.js';
+import { describedLayer, encoderLayer } from '../../core/layer.js';
 import { encoderBlockCode } from './code.js';
 
 const tokens = ['the', 'cat', 'said', '"', '\\n'];
@@ -29,7 +30,10 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
       const embedded = attn.ngramEmbedding(tokens, { dModel: 16 });
       const x =
         settings.encoding === 'none' ? embedded : attn.positionalEncoding(embedded, { base: 100 });
-      const block = new EncoderBlock(attn, { ...settings, normFirst: settings.norm === 'pre' });
+      const options = { ...settings, normFirst: settings.norm === 'pre' };
+      const block = new Block(encoderLayer(attn, options), describedLayer(options), {
+        isOwned: true,
+      });
       const { stages } = block.forward(x, exclusionOf(settings, tokens.length));
       const { data } = settings.norm === 'pre' ? stages.sum2 : stages.norm2;
       block.dispose();

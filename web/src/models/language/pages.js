@@ -1,6 +1,8 @@
 import { randomLcg } from 'd3-random';
-import { readingOf } from '../../core/sentence.js';
+import { Block } from '../../core/block.js';
+import { exclusionOf } from '../../core/exclusion.js';
 import { written } from '../../drawing/numbers.js';
+import { Kept } from '../../work/kept.js';
 import { Layered, mostHere, sized } from '../model.js';
 import { candidates, chosen } from './languageModel.js';
 import * as texts from '../../texts/models.js';
@@ -13,6 +15,9 @@ import * as texts from '../../texts/models.js';
 const drawAt = (seed, place) =>
   randomLcg(((seed + 1) * 0.6180339887498949 + place * 0.7548776662466927) % 1)();
 
+/** Number of sentences whose values between the layers are kept. */
+const kept = 2;
+
 /** @param {Float32Array} row @param {number} id */
 function probabilityOf(row, id) {
   const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
@@ -21,6 +26,7 @@ function probabilityOf(row, id) {
   );
 }
 
+/** @typedef {import('./languageModel.js').LanguageModel} LanguageModel */
 /** @typedef {import('../model.js').Given} Given */
 /** @typedef {import('../model.js').Model} Model */
 /** @typedef {import('../model.js').Predicts} Predicts */
@@ -35,6 +41,15 @@ export class Pages extends Layered {
   tokens;
   /** @type {{ key: string, logits: Float32Array, width: number, probabilities: number[], weights: Float32Array } | null} */
   #kept = null;
+  /**
+   * The last sentences, with the values between the layers as far as they have been computed.
+   * @type {{ key: string, embedding: import('attn').Tensor, reading: ReturnType<LanguageModel['read']> }[]}
+   */
+  #readings = [];
+  blocks = new Kept((/** @type {Given} */ given) => {
+    const layer = this.model.block(given.layer, given.encoding !== 'none');
+    return new Block(layer, this.described(given));
+  });
 
   /**
    * @param {import('attn').Attn} attn
@@ -67,6 +82,12 @@ export class Pages extends Layered {
     return sized(chosen, this.config);
   }
 
+  /** @param {Given} given */
+  described(given) {
+    const { dimFeedforward, activation } = this.config;
+    return { ...super.described(given), dimFeedforward, activation };
+  }
+
   /** @param {Given} given @param {boolean} here */
   isLong({ tokens: { length }, dModel, layer }, here) {
     const work = length * dModel * (12 * dModel + 2 * length) * (layer + 0.5);
@@ -79,8 +100,25 @@ export class Pages extends Layered {
    * @param {import('attn').ExclusionOptions} exclusion
    * @param {number} [most]
    */
-  read({ ids, layer, encoding }, exclusion, most) {
-    return readingOf(this.model, { ids: ids.slice(0, most), layer, encoding }, exclusion);
+  read({ layer, encoding, ...given }, exclusion, most) {
+    const ids = given.ids.slice(0, most);
+    const { causal, window, validLen, blocked } = given;
+    const key = JSON.stringify([ids, encoding, causal, window, validLen, blocked]);
+    let known = this.#readings.find((each) => each.key === key);
+    if (!known) {
+      const embedding = this.model.embed(ids);
+      const positions = encoding !== 'none';
+      known = { key, embedding, reading: this.model.read(embedding, { exclusion, positions }) };
+    }
+    this.#readings = [known, ...this.#readings.filter((each) => each !== known)].slice(0, kept);
+    const { embedding, reading } = known;
+    return { embedding, reading, input: reading.layerInput(layer) };
+  }
+
+  /** @param {Given} given */
+  stream(given) {
+    const { reading } = this.read(given, exclusionOf(given, given.ids.length));
+    return reading.stream(given.layer);
   }
 
   /** @param {Given} given */

@@ -23,6 +23,7 @@ export class Own {
   readsHere = false;
   chosenAs = /** @type {const} */ ('own');
   hasFixedPositions = true;
+  mostInBlock = 64;
   /** Texts about the model. */
   texts;
   facts;
@@ -59,7 +60,8 @@ export class Own {
     const walk = partTexts.noWalk;
     if (causal && hasLogits) return { walk };
     const why = causal ? 'noLogits' : 'bidirectional';
-    return { walk, next: texts.noNext[why], loss: partTexts.noLoss[why] };
+    const missing = { walk, next: texts.noNext[why], loss: partTexts.noLoss[why] };
+    return causal ? missing : { ...missing, cache: partTexts.noCache };
   }
 
   /** Describes the recognised model. */
@@ -115,13 +117,13 @@ export class Own {
   release = elsewhere;
 
   /** @param {Given} given */
-  depth({ layer }) {
-    return this.facts.description.layers[layer].headDim;
+  described({ layer }) {
+    return this.facts.description.layers[layer];
   }
 
-  /** @param {Given} given */
-  turns({ layer }) {
-    return Boolean(this.facts.description.layers[layer].rotaryDim);
+  /** False, because the model's layers receive the sum. */
+  encodes() {
+    return false;
   }
 
   /**

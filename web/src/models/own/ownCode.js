@@ -1,3 +1,4 @@
+import { headRows } from '../../core/layer.js';
 import {
   candidates,
   constants,
@@ -9,7 +10,6 @@ import {
 } from '../../programs/calls.js';
 import { printMatrix } from '../../programs/print.js';
 import { cxx, double, js } from '../../programs/writers.js';
-import { rowsOf } from './ownStages.js';
 
 /**
  * Programs for figures of a reader's model, which expect its files next to them.
@@ -188,7 +188,7 @@ for (const std::int64_t id : ids) {
 export function ownEditCode(given, layer, { row, column, value }) {
   const { editMatrix: which, head } = given;
   const { headDim, numHeads, dModel } = layer;
-  const rows = which === 'o' ? null : rowsOf(layer, which, head);
+  const rows = which === 'o' ? null : headRows(layer, which, head);
   const width = rows ? dModel : numHeads * headDim;
   const at = rows ? (rows.first + row) * width + column : row * width + head * headDim + column;
   const path = `encoder.layers.${given.layer}.self_attn.${rows?.name ?? 'out_proj.weight'}`;

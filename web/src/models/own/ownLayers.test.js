@@ -7,10 +7,11 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
+import { Block } from '../../core/block.js';
 import { explain } from '../../core/explain.js';
 import { finish } from '../../core/finish.js';
 import { encoderFlow } from '../../core/flow.js';
-import { blockParameters, decoded, editedBy, inBlock } from './ownLayer.js';
+import { editedBy } from './ownEdit.js';
 import { addedPlaces, lossesOf, orderedBy } from './ownOrder.js';
 import { howOf, stagesOf } from './ownStages.js';
 
@@ -39,6 +40,12 @@ async function recordedModel(name) {
   const { intermediates } = model.forward(ids, { intermediates: streams, needLogits: false });
   return { model, expected, ids, streams: streams.map((stream) => intermediates[stream]) };
 }
+
+/** @param {LanguageModel} model @param {number} at */
+const blockOf = (model, at) =>
+  new Block(/** @type {any} */ (model.layers[at]), model.description.layers[at], {
+    parameter: (name) => model.parameter(`encoder.layers.${at}.${name}`),
+  });
 
 /** @param {ArrayLike<number>} got @param {ArrayLike<number>} want @param {string} where */
 function near(got, want, where, tolerance = 2e-5) {
@@ -98,9 +105,10 @@ for (const name of families) {
     const { model, ids, streams } = await recordedModel(name);
     const { layers, causal } = model.description;
     const layer = layers[1];
-    const run = inBlock(model, 1, streams[1], { causal }, 0);
+    const block = blockOf(model, 1);
+    const run = block.forward(streams[1], { causal });
     if (layer.normFirst) near(run.stages.sum2.data, streams[2]?.data ?? run.stages.sum2.data, 'Y');
-    const parameters = blockParameters(model, 1);
+    const parameters = block.parameters();
     const how = {
       ...{ depth: layer.headDim, shared: layer.numHeads / layer.numKvHeads },
       ...{ normalises: layer.qkNorm, meanSquare: layer.rmsNorm, epsilon: layer.normEps },
@@ -191,7 +199,7 @@ test('running a layer token by token matches one pass, also with shared keys', a
   for (const name of ['gpt2', 'llama', 'gemma2']) {
     const { model, streams } = await recordedModel(name);
     for (const at of [1, 0]) {
-      const { differences, keys } = decoded(attn, model, at, streams[at]);
+      const { differences, keys } = blockOf(model, at).decode(streams[at]);
       const { numKvHeads, headDim } = model.description.layers[at];
       assert.equal(keys.shape[1], numKvHeads * headDim);
       assert.ok(differences[differences.length - 1] < 1e-5, name);

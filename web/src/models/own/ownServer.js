@@ -1,9 +1,11 @@
 // The reader's model in its own worker.
 
+import { Block } from '../../core/block.js';
 import { exclusionOf } from '../../core/exclusion.js';
 import { orderOf } from '../../core/shuffle.js';
+import { Kept } from '../../work/kept.js';
 import { ModelTokens } from '../tokenizer/modelTokens.js';
-import { blockParameters, decoded, editedBy, inBlock } from './ownLayer.js';
+import { editedBy } from './ownEdit.js';
 import { NextTokens } from './ownNext.js';
 import { addedPlaces, lossesOf, orderedBy } from './ownOrder.js';
 import { learnedPlaces, turnings } from './ownPlaces.js';
@@ -106,6 +108,13 @@ export class OwnModel {
    * @type {{ key: string, streams: Map<string, Tensor> }[]}
    */
   #kept = [];
+  /** The layer that was asked for last. */
+  #blocks = new Kept(
+    (/** @type {{ layer: number }} */ { layer: at }) =>
+      new Block(/** @type {any} */ (this.#model.layers[at]), this.facts.description.layers[at], {
+        parameter: (name) => this.#model.parameter(`encoder.layers.${at}.${name}`),
+      }),
+  );
 
   /**
    * @param {ModelsAttn} attn
@@ -380,20 +389,20 @@ export class OwnModel {
   block({ ids, layer, head, ...settings }) {
     const exclusion = exclusionOf(settings, ids.length);
     const x = this.#stream(ids, exclusion, layer);
-    return inBlock(this.#model, layer, x, this.#masks(exclusion), head);
+    return this.#blocks.of({ layer }).forward(x, this.#masks(exclusion), head);
   }
 
   /** The parameters of a layer's products and norms. @param {{ layer: number }} given */
   parameters({ layer }) {
     return {
-      parameters: blockParameters(this.#model, layer),
+      parameters: this.#blocks.of({ layer }).parameters(),
       turn: howOf(this.#model, { layer, head: 0, length: 1 }).turn,
     };
   }
 
   /** Runs a layer token by token with a cache. @param {{ ids: number[], layer: number }} given */
   decode({ ids, layer }) {
-    return decoded(this.#attn, this.#model, layer, this.#stream(ids, {}, layer));
+    return this.#blocks.of({ layer }).decode(this.#stream(ids, {}, layer));
   }
 
   /**

@@ -2,6 +2,7 @@
 // model's worker.
 
 import { joinHeads } from '../../core/heads.js';
+import { headRows } from '../../core/layer.js';
 import { matrixOf } from '../../drawing/matrix.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
@@ -18,25 +19,6 @@ const mostSent = 2 ** 21;
 export const attentionOf = (at) => `encoder.layers.${at}.self_attn.`;
 
 /**
- * The rows of one head in the projection to its queries, keys or values.
- * @param {Described} layer
- * @param {'q' | 'k' | 'v'} which
- * @param {number} head
- */
-export function rowsOf({ numHeads, numKvHeads, headDim }, which, head) {
-  const joined = numHeads === numKvHeads;
-  const kvHead = Math.floor((head * numKvHeads) / numHeads);
-  const at = (which === 'q' ? head : kvHead) * headDim;
-  const before = { q: 0, k: numHeads, v: numHeads + numKvHeads }[which] * headDim;
-  return {
-    name: joined ? 'in_proj_weight' : `${which}_proj_weight`,
-    first: joined ? before + at : at,
-    /** Index of the head's first bias in the concatenated biases of queries, keys and values. */
-    bias: before + at,
-  };
-}
-
-/**
  * @param {import('attn').LanguageModel} model
  * @param {number} at the layer
  * @param {number} head
@@ -51,7 +33,7 @@ function projectionsOf(model, at, head) {
   const biases = has('in_proj_bias') ? model.parameter(`${prefix}in_proj_bias`).data : null;
   /** @type {(which: 'q' | 'k' | 'v') => Affine} */
   const part = (which) => {
-    const { name, first, bias } = rowsOf(layer, which, head);
+    const { name, first, bias } = headRows(layer, which, head);
     const { data } = model.parameter(prefix + name);
     return {
       weight: {

@@ -1,8 +1,5 @@
 import { cell, choice, integer, linkedCell, number, text } from './property.js';
 
-/** Largest number of tokens in the encoder block. */
-export const maxBlockTokens = 128;
-
 /** Largest number of tokens decoded one by one. */
 export const maxSteps = 64;
 

@@ -21,3 +21,9 @@ export const cell = '{matrix}: {token}, column {column}: {value}';
 export const label = (matrix, rows, columns) => `${matrix}, ${rows} by ${columns}`;
 export const values = 'values';
 export const weights = 'attention weights';
+
+/** How activations are written. @type {Record<import('attn').Activation, string>} */
+export const activationNames = {
+  ...{ relu: 'ReLU', gelu: 'GELU', geluTanh: 'GELU', silu: 'SiLU' },
+  ...{ tanh: 'tanh', sigmoid: 'sigmoid' },
+};

@@ -1,0 +1,9 @@
+/**
+ * Some properties of an object.
+ * @template {object} T
+ * @template {keyof T} K
+ * @param {T} object
+ * @param {readonly K[]} names
+ */
+export const pick = (object, names) =>
+  /** @type {Pick<T, K>} */ (Object.fromEntries(names.map((name) => [name, object[name]])));
