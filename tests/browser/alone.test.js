@@ -247,7 +247,7 @@ test('a page that the server cannot provide is not saved, and the figure says wh
   );
   await page.getByRole('button', { name: 'Export What each token looks at' }).click();
   await page.getByRole('button', { name: 'Save as a page' }).click();
-  await page.locator('#weights').getByText('This server has no page to save.').waitFor();
+  await page.locator('#weights').getByText('This server lacks the file').waitFor();
   await page.context().close();
 });
 

@@ -125,7 +125,7 @@ test('pictures are drawn on a transparent background, without title and source, 
   const wide = await draw('16:9', 'title and source');
   assert.equal(shapeOf(wide), 16 / 9);
   assert.doesNotMatch(wide, /<text/);
-  const editable = await draw('SVG text stays text');
+  const editable = await draw('editable text in SVG');
   assert.match(editable, />What each token looks at<\/text>/);
   assert.doesNotMatch(editable, /<use/);
   await page.context().close();
@@ -320,7 +320,7 @@ test('without a clipboard, the text to copy is selected', async () => {
   const figure = page.locator('#weights');
   await figure.getByRole('button', { name: 'Link to' }).click();
   await figure.getByRole('button', { name: 'Copy link' }).click();
-  await figure.getByText(/^selected: press /).waitFor();
+  await figure.getByText(/^selected; to copy it, press /).waitFor();
   const selected = await figure.getByRole('textbox', { name: 'Link to' }).evaluate((input) => {
     const { value, selectionStart, selectionEnd } = /** @type {HTMLInputElement} */ (input);
     return input === document.activeElement && value.slice(selectionStart ?? 0, selectionEnd ?? 0);
@@ -328,7 +328,7 @@ test('without a clipboard, the text to copy is selected', async () => {
   assert.match(String(selected), /at=self-attention\.weights$/);
   await figure.getByRole('button', { name: 'Code for' }).click();
   await figure.getByRole('button', { name: 'copy', exact: true }).click();
-  await figure.locator('.copy', { hasText: 'selected: press' }).waitFor();
+  await figure.locator('.copy', { hasText: 'selected; to copy it' }).waitFor();
   assert.equal(
     await page.evaluate(() => String(getSelection()).trim()),
     (await figure.locator('pre code').innerText()).trim(),
@@ -509,7 +509,7 @@ test('settings without effect on the figures in sight say so', async () => {
   const heads = page.locator('.bar fieldset').first();
   assert.match((await heads.getAttribute('title')) ?? '', /^Has no effect/);
   // Readers see why the control is grey, even if they do not hover over it.
-  assert.ok(await page.getByText('Grey: no effect on what is in view').isVisible());
+  assert.ok(await page.getByText('Grey: no effect on the figures in view').isVisible());
   await page.goto(`${site.url}#at=pooling.pooling-figure`);
   await becomes(names, ['width', 'heads', 'projections', 'positions', 'base']);
   // Readers can still change a control that has no effect on the current view.

@@ -182,7 +182,7 @@ test('the page notices an ended worker, and the next change starts another', asy
   await write(page, sentence(2040));
   await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
   await end();
-  await problem.filter({ hasText: 'The browser ended the worker' }).waitFor();
+  await problem.filter({ hasText: 'The browser stopped the worker' }).waitFor();
   assert.ok(await problem.evaluate((element) => element.getBoundingClientRect().top >= 0));
   assert.equal(await page.locator('[aria-busy]').count(), 0);
   await heatmap(page, /600 queries by 600 keys/)

@@ -68,11 +68,11 @@ test('on a phone the costs remain a table', async () => {
 test('grey settings explain themselves, also on a phone', async () => {
   const page = await site.visit('#at=rotation.rotation-shift', phone);
   await page.getByRole('button', { name: 'Settings' }).tap();
-  await page.getByText('Grey: no effect on what is in view').waitFor();
+  await page.getByText('Grey: no effect on the figures in view').waitFor();
   await page.getByRole('button', { name: /^Masks: / }).tap();
-  await page.locator('.maskPanel').getByText('Has no effect on what is in view.').waitFor();
+  await page.locator('.maskPanel').getByText('Has no effect on the figures in view.').waitFor();
   await page.goto(`${site.url}#at=self-attention.weights`);
-  await page.getByText('Grey: no effect on what is in view').waitFor({ state: 'hidden' });
+  await page.getByText('Grey: no effect on the figures in view').waitFor({ state: 'hidden' });
 });
 
 for (const width of [390, 900, 1440]) {

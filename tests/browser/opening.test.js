@@ -149,7 +149,10 @@ test('a word can be pointed at, locked and released, and the keys reach every ce
   await strip(page).focus();
   await strip(page).press('ArrowRight');
   await strip(page).press('ArrowDown');
-  assert.match(await readout(page), /^because6 looks at .*Column 1 of its position: 0\.96/s);
+  assert.match(
+    await readout(page),
+    /^because6 looks at .*Column 1 of its positional encoding: 0\.96/s,
+  );
   await strip(page).press('Escape');
   await page.waitForURL(({ hash }) => !hash.includes('sentenceCell'));
 });
@@ -206,7 +209,7 @@ test('a long sentence shows its first tokens, and an empty one shows none', asyn
   const text = Array.from({ length: 300 }, (_, i) => `word${i}`).join('+');
   const page = await site.visit(`#at=opening.sentence&text=${text}`);
   await becomes(() => page.locator(`${figure} .names text`).count(), 38);
-  assert.match(await readout(page), /^The first 38 of 300 tokens\./);
+  assert.match(await readout(page), /^The first 38 of 300 tokens are drawn\./);
   await page.getByRole('textbox').first().fill('');
   await page.getByText('No words yet').waitFor();
   await page.getByRole('textbox').first().fill('dog');

@@ -56,7 +56,7 @@ test('a model is recognised, read and shown, and the page says that it stays on 
   await open(page, gpt2());
   assert.equal(
     await recognised(page),
-    'GPT-2: 2 layers of 4 heads; width 20; 11,120 parameters, F32; a learned table of positions; causal.',
+    'GPT-2: 2 layers of 4 heads, width 20, 11,120 parameters in F32, a learned table of positions, causal.',
   );
   assert.deepEqual(await page.locator('[data-note]').allInnerTexts(), [
     '2 tensors of the files are not used: h.0.attn.bias, h.1.attn.bias.',
@@ -129,7 +129,7 @@ test('the figures of a model show what PyTorch recorded', async () => {
 test('a bidirectional model has its own tokens around the sentence', async () => {
   const page = await site.open(link);
   await open(page, bert());
-  assert.match(await recognised(page), /^BERT: 2 layers of 3 heads;.*bidirectional\.$/);
+  assert.match(await recognised(page), /^BERT: 2 layers of 3 heads,.*bidirectional\.$/);
   await page.getByText(/8\s+tokens\s.*,\s+7 of them different/s).waitFor();
   assert.ok((await page.locator('#sentence').innerHTML()).includes('[CLS]'));
   await becomes(() => page.getByRole('button', { name: /^Masks/ }).innerText(), 'masks\nnone');

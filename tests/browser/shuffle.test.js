@@ -125,7 +125,7 @@ test('a word is moved by dragging and by the arrow keys', async () => {
   await word('seven').press('Home');
   await word('seven').press('ArrowRight');
   assert.deepEqual(await shownOrder(page), [1, 6, 2, 0, 3, 4, 5]);
-  await page.getByRole('button', { name: 'back in order' }).click();
+  await page.getByRole('button', { name: 'original order' }).click();
   assert.equal(await shownDifference(page), 0);
 });
 

@@ -430,7 +430,7 @@ test('a table of positions is drawn while it is learned, next to the sinusoid', 
   const table = page.locator('#training-table');
   await heatmap(page, /^sinusoidal, 10 positions by 64/).waitFor();
   assert.equal(await table.getByRole('button', { name: /^Code for/ }).count(), 0);
-  await table.getByRole('button', { name: 'let lane B learn one' }).click();
+  await table.getByRole('button', { name: 'let lane B learn a table' }).click();
   const learned = heatmap(page, /^learned by lane B, 10 positions by 64/);
   await learned.waitFor();
   await table.getByRole('button', { name: /^Code for/ }).waitFor();

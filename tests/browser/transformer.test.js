@@ -232,7 +232,10 @@ test('the slider of the decoder counts tokens from 0 and says none if there are 
       .open(`#at=transformer.decoder-cache${settings}`)
       .then((page) => page.locator('#decoder-cache').getByRole('slider', { name: 'token' }))
       .then((slider) => slider.getAttribute('aria-valuetext'));
-  assert.equal(await slider('&text=man+bites+dog&decoderStep=1'), 'bites, position 1 of 0 to 2');
+  assert.equal(
+    await slider('&text=man+bites+dog&decoderStep=1'),
+    'bites, position 1; the last position is 2',
+  );
   assert.equal(await slider('&text='), 'none');
 });
 
@@ -381,7 +384,7 @@ test('no sentence, one word and very many words are handled', async () => {
   const one = await openFigure('decoder-cache', 'text=word&decoderStep=40&dModel=8');
   await one.figure.locator('[data-rows="1"]').waitFor();
   const many = await openFigure('encoder-block', `text=${'a+b+'.repeat(300)}&dModel=8`);
-  await many.figure.getByText('The first 128 tokens.').waitFor();
+  await many.figure.getByText('The first 128 tokens are drawn.').waitFor();
   const long = await openFigure('alignment', `source=${'a+b+'.repeat(50)}&target=a`);
   await long.figure.getByText('Of 100 words, the first 64 are aligned.').waitFor();
 });

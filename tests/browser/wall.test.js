@@ -128,7 +128,7 @@ test('the measures are explained next to the wall before it is sorted', async ()
     const wall = await wallOf(page, 12);
     assert.match(
       await wall.locator('[data-read]').innerText(),
-      /previous token\s+\d.*%\s+goes to the token just before\s+first token.*position alone.*reverse/s,
+      /previous token\s+\d.*%\s+goes to the previous token\s+first token.*position alone.*reverse/s,
     );
     const [box, told] = await Promise.all(
       ['.box', '[data-read]'].map((part) => wall.locator(part).boundingBox()),

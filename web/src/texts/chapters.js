@@ -24,7 +24,7 @@ export const shortTexts = {
   contents: (count) => `Short path: ${count} figures, about 45 minutes`,
   /** @param {number} step @param {number} of */
   mark: (step, of) => `${step} of ${of}`,
-  next: 'The short path, about 45 minutes. Go to its next figure',
+  next: 'Go to the next figure of the short path (about 45 minutes)',
   previous: 'Go to the previous figure of the short path',
   end: 'The short path ends here',
 };

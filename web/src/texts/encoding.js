@@ -1,6 +1,6 @@
 /**
- * How long the turns of the first hands would take if each hand took a fixed number of positions
- * longer for a turn than the hand before.
+ * How many positions one turn of each of the first hands would take if this number grew by the same
+ * amount from hand to hand.
  * @typedef {{ width: string, base: string, turns: string }} Even
  */
 
@@ -8,13 +8,13 @@
 export const texts = {
   question: 'How can a handful of numbers say where a word is?',
   lead: [
-    'Why not simply write 0, 1, 2, 3 … next to the words? Because the numbers grow without end: the 5,000th word would carry one that drowns out all others. Fractions of the length, from 0 to 1, do not work either, because the same step would be a different distance in every sentence.',
-    'A clock has solved this. Its hands never leave the dial. Yet together, hours, minutes and seconds tell apart all 43,200 seconds of half a day. The fast hand tells neighbours apart, the slow one morning from noon. Binary numbers do the same. In 000, 001, 010, 011 the last digit changes at each step, and the one before it half as often.',
+    'Why not simply write 0, 1, 2, 3 … next to the words? Because the numbers grow without end: the 5,000th word would carry a number that drowns out all others. Fractions of the length, from 0 to 1, do not work either, because the same step would be a different distance in every sentence.',
+    'A clock has solved this. Its hands never leave the dial. Yet together, hours, minutes and seconds tell apart all 43,200 seconds of half a day. The fast hand tells one second from the next, and the slow hand tells morning from noon. Binary numbers do the same. In 000, 001, 010, 011 the last digit changes at each step, and the digit before it half as often.',
     'The encoding of the first Transformer is such a clock. Picture each pair of columns as one clock hand that starts at 12. Its two numbers say where the tip is: the sine says how far to the right, the cosine how far up. The fastest hand turns once in 2π (about 6.3) positions. In the formula below, i is the position, and j counts the hands.',
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
-    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead of multiplying: from each hand to the next, one turn would grow by the same number of positions. With d = ${even.width} and b = ${even.base}, one turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
+    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover all distances from one word to a whole book. Suppose we *added* instead of multiplying: from each hand to the next, one turn would grow by the same number of positions. With d = ${even.width} and b = ${even.base}, one turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
     `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. Move the slider, and watch the right half of the map. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
   ],
   bases: {
@@ -48,7 +48,7 @@ export const texts = {
   more: 'How alike two positions are',
   similarity: [
     'How alike are two positions? Take the [dot product] of their rows. The product depends only on how far apart the two are. It is largest on the diagonal, and the same along each line parallel to it. So nearness is in these numbers, though nobody put it there.',
-    'This is exact for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
+    'This is exactly true for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
   ],
 
   /** @param {{ near: string, nearly: string, far: string, alike: string }} found */
@@ -70,10 +70,10 @@ export const texts = {
     more: 'No positions at all, and four rules for long texts: linear, NTK, YaRN, Llama 3',
     title: 'How much the four rules slow each hand',
     cards: 'With the settings of the cards',
-    model: 'As in a large model',
+    model: 'With the settings of a large model',
     shorter: (/** @type {number} */ length) =>
       `In the cards NTK slows the hands less, because their text has only ${length} positions.`,
-    few: 'So Llama 3 slows every hand, and YaRN slows every hand except the fastest. If no hand makes 32 turns, YaRN treats the fastest hand as if it made 32.',
+    few: 'With so few turns, Llama 3 slows every hand, and YaRN slows every hand except the fastest. If no hand makes 32 turns, YaRN treats the fastest hand as if it made 32.',
   },
   nothing: 'Nothing to compare yet. Type a word or two above.',
 
@@ -99,7 +99,7 @@ export const texts = {
       drawn: 'added to the words: a row for each position',
       where: 'on the words, before the first layer',
       users: 'the first Transformer (2017)',
-      good: 'nothing to learn; each further step is a turn by a fixed angle',
+      good: 'nothing to learn; each step turns every hand by a fixed angle',
       beyond:
         'has a row for every position, but models can do little with rows they never met in training',
     },
@@ -108,7 +108,7 @@ export const texts = {
       drawn: 'added to the words: a row for each position',
       where: 'on the words, before the first layer',
       users: 'BERT, GPT-2',
-      good: 'texts of a fixed length; nothing to choose',
+      good: 'texts of a fixed length; there is no base to choose',
       beyond: 'the table ends, so there is no row',
     },
     alibi: {
@@ -116,7 +116,7 @@ export const texts = {
       drawn: 'added to the scores: a number for each pair, with the slope of head 1, the steepest',
       where: 'on the scores, steeper in some heads than in others',
       users: 'BLOOM, MPT',
-      good: 'longer texts than in training; nothing to learn',
+      good: 'texts longer than in training; nothing to learn',
       beyond: 'goes on as before: distant words fade',
     },
     t5: {
@@ -141,7 +141,7 @@ export const texts = {
         'cosines, then sines, of the angles that turn queries and keys: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'Llama, Mistral, Qwen, and the model on this page',
-      good: 'distances, with nothing to learn; words stay as they are',
+      good: 'distances; there is nothing to learn, and words stay as they are',
       beyond: 'slow hands reach angles that were never seen, and the model soon fails',
     },
     linear: {
@@ -150,7 +150,7 @@ export const texts = {
         'cosines, then sines, of the angles that turn queries and keys: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
-      good: 'the simplest stretch, with a little more training',
+      good: 'a simple way to reach further, after a little more training',
       beyond: 'multiplies the reach by its factor; neighbours blur',
     },
     dynamic: {
@@ -160,7 +160,7 @@ export const texts = {
       where: 'on queries and keys, in every layer',
       users: 'the first Qwen, for longer texts than in training',
       good: 'short texts stay exactly as they were',
-      beyond: 'stretches as the text grows',
+      beyond: 'stretches further as the text grows',
     },
     yarn: {
       idea: 'Fast hands keep their speed, slow hands are slowed, and hands in between are slowed less. Scores are sharpened.',
@@ -196,10 +196,12 @@ export const labels = {
   clip: 'Shaw: distances up to',
   /** @param {{ head: number, heads: number, layer: number, rotary: boolean, seed: number }} given */
   learned: ({ head, heads, layer, rotary, seed }) =>
-    `The projections are those of head ${head + 1} of ${heads}, layer ${layer + 1}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. Under any other scheme they look through glasses made for somebody else, and the tables of learned, T5 and Shaw are random numbers (standard deviation 1, seed ${seed}).`,
+    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. With any other scheme the head looks through glasses made for somebody else. The learned table and the tables of T5 and Shaw contain random numbers (standard deviation 1, seed ${seed}).`,
   /** @param {{ head: number, heads: number, identity: boolean, seed: number }} given */
-  untrained: ({ head, heads, identity, seed }) =>
-    `The projections are ${identity ? 'identity' : `random (seed ${seed})`}, head ${head + 1} of ${heads}: no model was trained here, and the tables of learned, T5 and Shaw are random numbers (standard deviation 1, seed ${seed}).`,
+  untrained: ({ head, heads, identity, seed }) => {
+    const projections = identity ? 'identity' : `random (seed ${seed})`;
+    return `The projections are ${projections}, head ${head + 1} of ${heads}: no model was trained here. The learned table and the tables of T5 and Shaw contain random numbers (standard deviation 1, seed ${seed}).`;
+  },
   /** @param {number} tokens */
   first: (tokens) => `Only the first ${tokens} tokens are compared.`,
 };

@@ -21,7 +21,7 @@ export const still = {
     `Arches from each word of “${sentence}” to the words that it looks at in layer ${layer}, head ${head}. The thickest arch runs from “${query}” to “${key}”.`,
   /** @param {{ layer: number, head: number }} picture */
   caption: ({ layer, head }) =>
-    `Each arch is thick at the word that looks and thin at the word it looks at. This is head ${head} in layer ${layer} of a small language model. The stripes under a word show its position. The live picture follows your own words.`,
+    `Each arch is thick at the word that looks and thin at the word it looks at. This is head ${head} in layer ${layer} of a small language model. The stripes under a word show its position. The live picture shows your own words.`,
   loading: 'Loading the live page …',
   /** Messages to show if the live page cannot start, by reason. */
   failures: {

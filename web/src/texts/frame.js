@@ -28,12 +28,12 @@ export const exporting = {
   only: (panel) => `only the ${panel}`,
   /** @param {string} part */
   partOf: (part) => `Picture of ${part}`,
-  partTitle: 'Save only this one, for a slide',
+  partTitle: 'Save only this picture, for a slide',
   looks: {
     paper: 'background',
     caption: 'title and source',
     wide: '16:9',
-    editable: 'SVG text stays text',
+    editable: 'editable text in SVG',
   },
 };
 
@@ -46,7 +46,7 @@ export const saving = {
   coming: 'Preparing the file …',
   withoutOwn: 'A saved page cannot contain your model. Choose other projections and save again.',
   noTemplate:
-    'This server has no page to save. If it is your server, run “npm run build” and serve web/dist.',
+    'This server lacks the file that saved pages are made from. If it is your server, run “npm run build” and serve web/dist.',
   /** @param {string} part */
   lacks: (part) => `this page was saved without ${part}`,
 };
@@ -70,7 +70,7 @@ export const code = {
   needed: (what) => `Needs \`${what}\`.`,
   readsModel: 'It reads the language model: {file} (2 MB).',
   /** @param {string} keys */
-  selected: (keys) => `selected: press ${keys}`,
+  selected: (keys) => `selected; to copy it, press ${keys}`,
 };
 
 /** Offers the language model where a part of a chapter needs it. */

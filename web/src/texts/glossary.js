@@ -8,7 +8,7 @@
 //   head, layer, query, key, value, score: as in the literature
 
 /**
- * Definitions of technical terms, none of which depends on another.
+ * Definitions of technical terms. Each can be understood without the others.
  * @type {Readonly<Record<string, string>>}
  */
 export const glossary = {
@@ -31,13 +31,13 @@ export const glossary = {
     'Turns scores into weights: raise e to the power of each score, then divide each power by the sum of all powers. A score that is larger by 1 gets 2.7 times the weight.',
   head: 'One of several parts of a layer that look at the words at the same time. Each head has its own queries, keys and values.',
   layer:
-    'One step of a model: every token comes in as a vector and leaves as a new one. Models stack many.',
+    'One step of a model: every token comes in as a vector and leaves as a new vector. Models stack many layers.',
   projection:
     'A matrix (a table of numbers) that turns a vector into a new one. Each new number is a sum of the old numbers, each multiplied by a number from the matrix. The identity changes nothing.',
   'width d': 'How many numbers the vector of each token has. (Programs call it d_model.)',
   'width D':
     'How many numbers a query or key of one head has. The columns are divided among the heads, so D is the width d divided by the number of heads.',
-  mask: 'Says which tokens may not look at which others. The scores of such pairs are set to minus infinity, so that their weights are 0.',
+  mask: 'A rule that says which tokens may not look at which others. The scores of such pairs are set to minus infinity, so that their weights are 0.',
   causal:
     'No token may look at later tokens. This lets a model learn to predict the next word without seeing it.',
   padding:
@@ -49,7 +49,8 @@ export const glossary = {
     'How much a result changes if one number is moved a little. Learning depends on the gradient: where it is 0, nothing can be learned.',
   entropy:
     'How widely a row of weights is spread, in bits. 0 means all on one token, 1 is like an even split between two, 2 among four, 3 among eight.',
-  'mean distance': 'How many positions away a token looks: a mean, weighted by attention.',
+  'mean distance':
+    'How many positions away a token looks on average. Each distance counts by its attention weight.',
   'largest weight': 'How much attention a row gives its favourite token, averaged over all rows.',
   Xavier:
     'A way to choose the random numbers that training starts from. Their size is chosen so that vectors grow neither larger nor smaller from layer to layer. Named after Xavier Glorot.',
@@ -60,8 +61,8 @@ export const glossary = {
   equivariant:
     'Permutation equivariant: shuffle the input, and the output is shuffled in the same way.',
   loss: 'How surprised a model is by the right answer: the logarithm of 1 divided by the probability that it gave to that answer. 0 means that it was certain, and right.',
-  wavelength: 'How many positions it takes for a wave to repeat, or for a hand to turn once.',
-  base: 'The number b that sets the speed of the slowest hand, and how much slower each hand is than the one before it. With many hands, the slowest takes nearly 2π · b positions for one turn.',
+  wavelength: 'How many positions it takes for a wave to repeat, or for a clock hand to turn once.',
+  base: 'The number b that sets the speed of the slowest clock hand, and how much slower each hand is than the one before it. With many hands, the slowest takes nearly 2π · b positions for one turn.',
   'geometric series':
     'A series in which each number is the previous one times the same factor, as in 1, 10, 100, 1000.',
   rotary:
@@ -71,7 +72,7 @@ export const glossary = {
   'layer normalisation':
     'Shifts and stretches every row so that its mean is 0 and its standard deviation 1. Then each column is scaled and shifted by learned numbers.',
   'feed-forward network':
-    'Two projections with a bend between them, applied to each token separately. In the middle the vector is wider. At the end it is as narrow as before.',
+    'Two projections with a bend, such as ReLU, between them, applied to each token separately. The first makes the vector wider, and the second makes it as narrow as before.',
   ReLU: 'The simplest bend: numbers below 0 become 0, and the rest stay as they are. Without a bend, two projections could do no more than one. (GELU is the same with a rounded corner.)',
   encoder:
     'The part of a model that reads. It takes in all tokens at once, and each may look at all others.',
@@ -80,9 +81,9 @@ export const glossary = {
   cache: 'Keys and values of earlier tokens, kept so that they need not be computed again.',
   temperature:
     'A number that scores are divided by before softmax. Below 1, likely tokens become likelier. Above 1, unlikely ones get a chance.',
-  GRU: 'Gated recurrent unit: a network that reads one word after the other and decides at each word how much of its memory to keep.',
-  RNN: 'Recurrent network: it reads one token after the other and carries a memory, its state, from each to the next.',
-  CNN: 'Convolutional network: each output looks at only a few neighbours, k of them. Layers on top see further.',
+  GRU: 'Gated recurrent unit: a network that reads one word after another and decides at each word how much of its memory to keep.',
+  RNN: 'Recurrent network: it reads one token after another and carries a memory, its state, from each token to the next.',
+  CNN: 'Convolutional network: each output looks at only k neighbouring tokens. Later layers see further.',
   'kernel size': 'How many neighbouring tokens a convolution looks at.',
   step: 'In training: one small change to all the numbers that a model learns, after looking at some examples. In a table of costs: an operation that has to wait for the one before it.',
   thread:

@@ -39,9 +39,13 @@ export const texts = {
     name: ({ at, found, needs }) =>
       `Character ${at + 1}: “${found}” has no value. This formula can use ${needs}, and the parameters that you add.`,
     function: ({ at, found, needs }) =>
-      `Character ${at + 1}: ${found ? `“${found}” is not a function here` : 'only a function can be called'}. The functions are ${needs}.`,
+      found
+        ? `Character ${at + 1}: “${found}” is not a function here. The functions are ${needs}.`
+        : `Character ${at + 1}: only a function can be called. The functions are ${needs}.`,
     arguments: ({ at, found, needs }) =>
-      `Character ${at + 1}: ${found} needs ${needs === '1' ? '1 number' : `${needs} numbers`} in parentheses after it.`,
+      needs === '1'
+        ? `Character ${at + 1}: ${found} needs one number in parentheses after it.`
+        : `Character ${at + 1}: ${found} needs ${needs} numbers in parentheses after it.`,
     kind: ({ at }) =>
       `Character ${at + 1}: a formula consists of numbers, names, operators and functions only.`,
     long: ({ at }) => `A formula can have at most ${at} characters.`,
@@ -62,7 +66,7 @@ export const texts = {
     sinusoid: 'the sinusoid, for comparison',
     alibi: 'ALiBi, for comparison: head 1 of 4',
     weights: 'the attention that results in your sentence',
-    waiting: 'is being computed …',
+    waiting: 'computing …',
     noWeights: 'your sentence has no words yet',
     weightsSize: (/** @type {number} */ queries, /** @type {number} */ keys) =>
       `yours: attention weights, ${queries} queries by ${keys} keys`,
@@ -78,7 +82,7 @@ export const texts = {
     /** @param {{ near: string, far: string, distance: number }} values */
     summary: ({ near, far, distance }) =>
       `Mean at distance 0: ${near}; at distance ${distance}: ${far}.`,
-    band: 'The line is the mean over all pairs at a distance. The band reaches from the smallest value to the largest.',
+    band: 'The line shows the mean over all pairs of positions at a distance. The band reaches from the smallest value to the largest.',
   },
 
   verdicts: 'What the core measures',
@@ -102,8 +106,8 @@ export const texts = {
     /** @param {{ residual: string, shift: number, shifts: number, yes: boolean }} found */
     linear: ({ residual, shift, shifts, yes }) =>
       yes
-        ? `For each shift by 1 to ${shifts} positions, one matrix moves all rows at once: the best one misses at most ${residual} of them.`
-        : `No matrix moves all rows by ${shift} ${shift === 1 ? 'position' : 'positions'}: the best one misses ${residual} of them.`,
+        ? `For each shift by 1 to ${shifts} positions, one matrix moves all rows at once: the best matrix leaves at most ${residual} unexplained.`
+        : `No matrix moves all rows by ${shift} ${shift === 1 ? 'position' : 'positions'}: the best matrix leaves ${residual} unexplained.`,
     /** @param {{ within: string, beyond: string, n: number, times: number, yes: boolean }} found */
     bounded: ({ within, beyond, n, times, yes }) =>
       `The largest absolute value is ${within} among ${n} positions, and ${beyond} among ${n * times}${yes ? '' : ', so the numbers grow with the length'}.`,
@@ -111,10 +115,10 @@ export const texts = {
   /** @param {string} number */
   lessThan: (number) => `less than ${number}`,
   computed:
-    'The core computes the products, differences, means and sums of squares. The page takes the square roots of sums, and divides them where a share is given.',
+    'The core computes the products, differences, means and sums of squares. The page takes square roots, and divides to get percentages.',
   removed:
     'In each row, all columns have the same number. The models of chapter 8 subtract the mean of a row before they attend (layer norm), so they cannot see this encoding. Let the columns differ: use k.',
-  onlyBias: 'A bias has no rows, so the questions about rows and shifts do not apply.',
+  onlyBias: 'A bias has no rows, so the questions about rows and shifts do not apply to it.',
 
   race: {
     lead: 'Race it in lane B against',
@@ -122,7 +126,7 @@ export const texts = {
     needs: 'A race needs a formula that can be computed.',
     /** @param {{ asked: string, task: string }} worlds */
     noLonger: ({ asked, task }) =>
-      `The race uses “${task}”, because “${asked}” has no longer inputs to test.`,
+      `The race uses “${task}”, because “${asked}” cannot be tested on longer inputs.`,
     task: (/** @type {string} */ task) => `on “${task}”, with the same seed and the same examples`,
   },
   /** @param {{ distinct: boolean | null, stationary: boolean, linear: boolean | null, bounded: boolean }} verdicts */

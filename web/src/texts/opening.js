@@ -6,34 +6,34 @@
  */
 export const habits = {
   previousToken: {
-    does: 'has learned to look at the word just before.',
-    offer: 'looks at the word just before',
+    does: 'has learned to look at the previous word.',
+    offer: 'looks at the previous word',
     measured: (share) =>
-      `In passages that it had not learned from, ${share} of its attention went there.`,
+      `In passages that the model had not read before, ${share} of this head’s attention went to the previous word.`,
   },
   firstToken: {
     does: 'has learned to look at the first word, where a head rests if it finds nothing.',
     offer: 'looks at the first word',
     measured: (share) =>
-      `In passages that it had not learned from, ${share} of its attention went there.`,
+      `In passages that the model had not read before, ${share} of this head’s attention went to the first word.`,
   },
   sameToken: {
     does: 'has learned to look at earlier copies of the same word.',
     offer: 'looks at earlier copies of the same word',
     measured: (share) =>
-      `In passages that it had not learned from, wherever a word was repeated, ${share} of its attention went to the earlier copies.`,
+      `In passages that the model had not read before, ${share} of this head’s attention went from a repeated word to its earlier copies.`,
   },
   induction: {
     does: 'has learned to look at what followed the same word last time.',
     offer: 'looks at what followed the same word last time',
     measured: (share) =>
-      `In a test on repeated random words, ${share} of its attention went there. This lets the model repeat what it has just read.`,
+      `In a test with repeated random words, ${share} of this head’s attention went to the word that followed last time. This lets the model repeat what it has just read.`,
   },
   itself: {
     does: 'has learned to look at its own word.',
     offer: 'looks at its own word',
     measured: (share) =>
-      `In passages that it had not learned from, ${share} of its attention stayed there.`,
+      `In passages that the model had not read before, ${share} of this head’s attention stayed with the word itself.`,
   },
 };
 
@@ -41,13 +41,14 @@ export const texts = {
   untrained: 'Nothing has been learned. Words look at each other because they are spelt alike.',
   random: 'Nothing has been learned. What a word looks at is left to chance.',
   nameless:
-    'does nothing that this page has a name for: no named habit gets even a quarter of its attention.',
+    'does nothing that this page has a name for: none of the named habits gets even a quarter of its attention.',
   model: (/** @type {number} */ layers, /** @type {number} */ heads) =>
     `A small language model has learned from novels, the Bible and examples from a dictionary. It reads your sentence in ${layers} layers, one after the other. In each layer ${heads} heads look at the words, each in its own way.`,
   unmasked:
     'The model was trained with a mask, which is now off, so it is doing something it never learned.',
   /** @param {number} heads */
-  heads: (heads) => `of ${heads} that look at your words at the same time, each in its own way.`,
+  heads: (heads) =>
+    `of ${heads} heads, which look at your words at the same time, each in its own way.`,
   teaches:
     'A small language model that attn trained on novels, the Bible and examples from a dictionary shows what attention learns.',
   ask: (/** @type {string} */ size) => `The model is downloaded only if you ask for it (${size}).`,

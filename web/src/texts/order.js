@@ -27,7 +27,7 @@ export const texts = {
   },
   /** @param {{ without: string, with: string, causal: string }} found */
   differences: (found) =>
-    `Put your sentence in the order below. Without positions, none of a word’s numbers changes by more than ${found.without}, which is rounding error. With positions, numbers change by up to ${found.with}. A [causal] mask also reveals the order, because it lets a word see only earlier words. With the mask and without positions, numbers change by up to ${found.causal}.`,
+    `Put your sentence in the order below. Without positions, the numbers of a word change by at most ${found.without}, which is rounding error. With positions, they change by up to ${found.with}. A [causal] mask also reveals the order, because it lets a word see only earlier words. With the mask and without positions, they change by up to ${found.causal}.`,
   figure: [
     'So shuffle the words. Each word still meets the same other words, gets the same scores, and has the same output vector, only in another row. This is called permutation [equivariant].',
     'Below, *f* is the layer. In shuffle(*f*(X)) the layer comes first, and then the rows of its output are shuffled. In *f*(shuffle(X)) the words are shuffled first. The picture shows how the two results differ, without positions and with them. Drag the words, or shuffle them.',
@@ -67,7 +67,7 @@ export const texts = {
 /** Labels of the controls, and notes. */
 export const labels = {
   shuffle: 'Shuffle',
-  back: 'back in order',
+  back: 'original order',
   causal: 'with a causal mask',
   /** @param {number} tokens */
   first: (tokens) => `The losses are for the first ${tokens} tokens.`,

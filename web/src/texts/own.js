@@ -44,7 +44,12 @@ export const texts = {
    *   if each head has its own keys and values
    */
   recognised: ({ name, layers, heads, kvHeads, width, parameters, dtypes, positions, causal }) =>
-    `${name}: ${layers} layers of ${heads} heads${kvHeads === null ? '' : `, which share ${kvHeads} key/value heads`}; width ${width}; ${parameters} parameters, ${dtypes.join(' and ')}; ${positionNames[positions]}; ${causal ? 'causal' : 'bidirectional'}.`,
+    [
+      `${name}: ${layers} layers of ${heads} heads`,
+      ...(kvHeads === null ? [] : [`which share ${kvHeads} key/value heads`]),
+      `width ${width}, ${parameters} parameters in ${dtypes.join(' and ')}`,
+      `${positionNames[positions]}, ${causal ? 'causal' : 'bidirectional'}.`,
+    ].join(', '),
   full: (/** @type {number} */ n) => `Your model can read no more than ${n} tokens here.`,
   ended: 'Your model ended the text there.',
 };
@@ -57,7 +62,7 @@ export const partTexts = {
   block: ({ layer, layers, most, rms, heads, drawn, first, shared }) =>
     [
       `Layer ${layer} of ${layers} in your model.`,
-      most ? `The first ${most} tokens.` : '',
+      most ? `The first ${most} tokens are drawn.` : '',
       drawn && drawn < heads
         ? `Of its ${heads} heads, heads ${first + 1} to ${first + drawn} are drawn.`
         : '',
@@ -70,7 +75,9 @@ export const partTexts = {
       .join(' '),
   /** @param {{ layer: number, layers: number, most: number }} given */
   cache: ({ layer, layers, most }) =>
-    `Layer ${layer} of ${layers} in your model. Each row is ${most ? `one of the first ${most} tokens` : 'a token'}.`,
+    most
+      ? `Layer ${layer} of ${layers} in your model. Each row is one of the first ${most} tokens.`
+      : `Layer ${layer} of ${layers} in your model. Each row is a token.`,
   noWalk: 'Your model is not made of layers that the page can take apart.',
   noCache:
     'Your model looks both ways. Each new token changes all rows in each layer, so nothing can be kept in a cache.',
@@ -135,8 +142,7 @@ export const placeTexts = {
     },
     products: {
       touch: 'Touch a cell to read it; tap to lock it.',
-      point:
-        'Point at a cell, or focus the dot products of its rows and use the arrow keys; click to lock.',
+      point: 'Point at a cell, or focus the dot products and use the arrow keys; click to lock.',
     },
   },
   legend: { rows: 'what a position adds', products: 'dot product' },
@@ -160,28 +166,44 @@ export const placeTexts = {
     'The waves in the table’s columns. A wave has one, two or more periods over all positions. For each number of periods, the chart shows how much of the variation such waves account for.',
   strongest: 'The strongest:',
   wave: (/** @type {{ k: string, every: string, share: string }} */ { k, every, share }) =>
-    `${k} ${k === '1' ? 'period' : 'periods'}, one every ${every} positions: ${share}.`,
+    `${k} ${k === '1' ? 'period' : 'periods'} of ${every} positions: ${share}.`,
   summary: (/** @type {number} */ n, /** @type {string} */ shares) =>
     `A learned table of ${n} positions, next to the sinusoid. Its leading components account for ${shares} of the variation in the table.`,
   layers: (/** @type {string[]} */ layers) =>
     layers.length === 1 ? `Layer ${layers[0]}.` : `Layers ${layers.join(', ')}.`,
   ruled: (/** @type {string} */ rule, /** @type {string} */ factor) =>
-    `Scaling rule: ${rule}${factor === '1' ? '' : `; sines and cosines are multiplied by ${factor}`}.`,
+    factor === '1'
+      ? `Scaling rule: ${rule}.`
+      : `Scaling rule: ${rule}. Sines and cosines are multiplied by ${factor}.`,
   unruled: 'No scaling rule.',
-  withRule: 'as the model turns them',
-  withoutRule: 'without the rule',
+  withRule: 'with the model’s scaling rule',
+  withoutRule: 'without this rule',
   turned: (
     /** @type {number} */ pairs,
     /** @type {string} */ slowest,
     /** @type {string} */ rule,
   ) =>
-    `${pairs} pairs; the slowest turns by ${slowest} radians a position${rule ? ` under the rule ${rule}` : ''}.`,
+    rule
+      ? `Of ${pairs} pairs of columns, the slowest turns by ${slowest} radians from one position to the next, under the rule ${rule}.`
+      : `Of ${pairs} pairs of columns, the slowest turns by ${slowest} radians from one position to the next.`,
   chart: (/** @type {number} */ pairs, /** @type {string} */ first, /** @type {string} */ last) =>
     `Positions in one turn, for ${pairs} pairs of columns: from ${first} to ${last}.`,
 };
 
 /** Largest number of unused tensors to name. */
 const mostNamed = 3;
+
+/** @param {number} count @param {string} names */
+const unusedTensorsNote = (count, names) =>
+  count === 1
+    ? `One tensor of the files is not used: ${names}.`
+    : `${count} tensors of the files are not used: ${names}.`;
+
+/** @param {readonly string[]} names */
+const unusedFieldsNote = (names) =>
+  names.length === 1
+    ? `One field of config.json has no effect: ${names[0]}.`
+    : `${names.length} fields of config.json have no effect: ${names.join(', ')}.`;
 
 /**
  * Returns a model's warnings, and sentences about the tensors and fields that attn does not use.
@@ -191,17 +213,9 @@ const mostNamed = 3;
 export function notesOf({ warnings, unusedTensors, unusedFields }) {
   const more = unusedTensors.length > mostNamed ? ', …' : '';
   const tensors = unusedTensors.slice(0, mostNamed).join(', ') + more;
-  const tensorsAre =
-    unusedTensors.length === 1
-      ? 'One tensor of the files is'
-      : `${unusedTensors.length} tensors of the files are`;
-  const fieldsHave =
-    unusedFields.length === 1
-      ? 'One field of config.json has'
-      : `${unusedFields.length} fields of config.json have`;
   return [
     ...warnings.map((text) => (/[.!?]$/.test(text) ? text : `${text}.`)),
-    ...(unusedTensors.length ? [`${tensorsAre} not used: ${tensors}.`] : []),
-    ...(unusedFields.length ? [`${fieldsHave} no effect: ${unusedFields.join(', ')}.`] : []),
+    ...(unusedTensors.length ? [unusedTensorsNote(unusedTensors.length, tensors)] : []),
+    ...(unusedFields.length ? [unusedFieldsNote(unusedFields)] : []),
   ];
 }

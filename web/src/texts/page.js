@@ -2,13 +2,13 @@
 export const page = {
   openOwn: 'open your own model …',
   opened: 'your model …',
-  openTitle: 'Look at the attention of a model of your own, from its .safetensors file',
+  openTitle: 'Open the .safetensors file of your own model, and look at its attention',
   computing: 'computing …',
   loadingModel: 'loading the trained model …',
   later:
     'This link was made by a later version of this page. This version ignores the settings that it does not know. Reload the page to get the later version.',
   /** @param {string} problem */
-  withoutModel: (problem) => `${problem} The page goes on without this model.`,
+  withoutModel: (problem) => `${problem} The page continues without this model.`,
   tryAgain: 'Try again',
   reload: 'reload the page',
   /** @param {{ what: string, why: string }} part */
@@ -29,13 +29,13 @@ export const page = {
   loading: 'Loading …',
   /** @param {{ version: string, license: string }} about */
   about: ({ version, license }) =>
-    `Every coloured cell is a number computed in your browser by the attn core, in C++ compiled to WebAssembly; nothing you type leaves your browser. The page’s own language model learned from Jane Austen’s novels and the World English Bible, which are in the public domain, and from the example sentences of WordNet 3.0 (Copyright 2006 by Princeton University). attn ${version}, ${license} licence.`,
-  reference: 'Reference for programs: {javascript}, {cpp}.',
+    `Every coloured cell is a number. The attn core, written in C++ and compiled to WebAssembly, computed it in your browser. Nothing you type leaves your browser. The page’s own language model learned from Jane Austen’s novels and the World English Bible, which are in the public domain, and from the example sentences of WordNet 3.0 (Copyright 2006 by Princeton University). attn ${version}, ${license} licence.`,
+  reference: 'Reference for programmers: {javascript}, {cpp}.',
   teach: 'Teach with this page',
   print: 'Print with all figures',
   /** @param {number} threads */
   facts: (threads) =>
-    `variant {variant} · ${threads} ${threads === 1 ? 'thread' : 'threads'} · from the sentence to the weights {time} in the core`,
+    `variant {variant} · ${threads} ${threads === 1 ? 'thread' : 'threads'} · the core computed the weights in {time}`,
 };
 
 /** The field for the sentence, and the notes below it. */
@@ -60,8 +60,8 @@ export const bar = {
   chapters: 'Chapters',
   /** @param {string} mark */
   inView: (mark) => `Chapters, chapter ${mark} is in view`,
-  idle: 'Has no effect on what is in view',
-  someIdle: 'Grey: no effect on what is in view',
+  idle: 'Has no effect on the figures in view',
+  someIdle: 'Grey: no effect on the figures in view',
   undo: 'Undo',
   redo: 'Redo',
   /** @param {string} action @param {string} keys */
@@ -124,14 +124,15 @@ export const reasons = {
 /** Why a sentence could not be processed. */
 export const problems = {
   memory:
-    'The matrices of this many tokens need more memory than this browser provides. Use fewer tokens or heads.',
-  ownEnded: 'The browser ended your model’s worker. Change the sentence to open your model again.',
+    'The matrices for so many tokens need more memory than this browser provides. Use fewer tokens or heads.',
+  ownEnded:
+    'The browser stopped the worker that runs your model. Change the sentence to open your model again.',
   /** @param {string} why */
   own: (why) => `Your model could not process this sentence: ${why}`,
   ended:
-    'The browser ended the worker that computes long sentences. The next change starts another.',
+    'The browser stopped the worker that computes long sentences. Your next change starts a new one.',
   noWorker:
-    'Long sentences are computed on the page’s own thread, because their worker could not be started. Typing may stutter.',
+    'Long sentences are computed on the page’s own thread, because the worker for them could not be started. Typing may stutter.',
   /** @param {string} why */
   sentence: (why) => `This sentence could not be processed: ${why}`,
   /** @param {string} why */

@@ -26,7 +26,7 @@ export const texts = {
     'Exact encodings have products that depend only on how far apart two positions are. So if you slide a window of sixteen neighbours along the positions, its attention weights should not change at all. With the usual code the weights drift. Below position 10,000 they hardly change, but at positions in the millions they change by thousandths. From 2^{24} on, the last point of the curve, float32 cannot even represent odd positions. Each is rounded to an even neighbour and shares its encoding.',
   ],
   fewer: [
-    'For each new word, a model that writes has to read the keys and values of all earlier words. It waits for its memory more than for its arithmetic. So stored numbers are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8, a whole number from −127 to 127. One more number for each row says how much a step of 1 is worth.',
+    'For each new word, a model that writes has to read the keys and values of all earlier words. It waits for its memory more than for its arithmetic. So stored numbers are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8, a whole number from −127 to 127. For each row, one more number is stored: the value of one unit.',
     'Below, the keys are stored in this way, as in the core’s cache. The queries need not be kept, so they stay in float32, as do sums and softmax.',
   ],
   guess: {
@@ -48,10 +48,9 @@ export const texts = {
       },
     },
   },
-  /** @param {Record<'bfloat16' | 'float16' | 'int8', string>} largest @param {string} what */
-  lost: ({ bfloat16, float16, int8 }, what) =>
-    `${what}, float16 is off by at most ${float16}, bfloat16 by ${bfloat16} and int8, in one byte, by ${int8}.`,
-  of: { positions: 'In the encoding below', sentence: 'In your sentence below' },
+  /** @param {Record<'bfloat16' | 'float16' | 'int8', string>} largest @param {'positions' | 'sentence'} of */
+  lost: ({ bfloat16, float16, int8 }, of) =>
+    `In ${of === 'sentence' ? 'your sentence' : 'the encoding'} below, float16 is off by at most ${float16}, bfloat16 by ${bfloat16} and int8, in one byte, by ${int8}.`,
   stored: 'stored',
   choices: { positions: 'positions', sentence: 'your sentence' },
   bytes: { bfloat16: '2 bytes', float16: '2 bytes', int8: '1 byte' },

@@ -3,14 +3,14 @@ export const texts = {
   title: 'Your formula in the race',
   scheme: 'positions',
   task: 'task',
-  fast: 'steps to 95 % right',
+  fast: 'steps to reach 95 %',
   notYet: 'not yet',
   accuracy: 'right answers',
   /** @param {{ size: number, unit: string }} of */
   longer: ({ size, unit }) => `right with ${size} ${unit}`,
   checksum: 'checksum of the weights',
   unknown: '–',
-  end: 'has no rows',
+  end: 'the table ends',
   /** @param {{ task: string, trained: number, unit: string, seed: number, step: number }} race */
   about: ({ task, trained, unit, seed, step }) =>
     `Both lanes learned “${task}” with ${trained} ${unit} and seed ${seed}, for ${step} steps. They saw the same examples in the same order and differ only in their positions.`,

@@ -5,15 +5,20 @@ export const texts = {
   embedding: {
     learned: (/** @type {{ d: number, layer: number, bytes: boolean }} */ { d, layer, bytes }) => [
       `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding]. Here it is a row of a table that was learned from novels, the Bible and examples from a dictionary.`,
-      `Common words have a row of their own. Other words are split into pieces. Words and pieces are called [tokens|token]. A piece that continues a word is shown with a hyphen in front.${bytes ? ' A character without a row is split into its bytes, such as <e6>.' : ''} A model has several [layers|layer], one after the other. ${
+      [
+        'Common words have a row of their own. Other words are split into pieces. Words and pieces are called [tokens|token]. A piece that continues a word is shown with a hyphen in front.',
+        ...(bytes ? ['A character without a row is split into its bytes, such as <e6>.'] : []),
+        'A model has several [layers|layer], one after the other.',
         layer === 1
-          ? 'You are looking at the first one. It reads these rows, each scaled to the same size (*normalised*).'
-          : `You are looking at layer ${layer}. It no longer reads these rows: it reads the output of ${layer === 2 ? 'the layer before it' : `the ${layer - 1} layers before it`}.`
-      }`,
+          ? 'You are looking at the first layer. It reads these rows, each scaled to the same size (*normalised*).'
+          : layer === 2
+            ? 'You are looking at layer 2. It no longer reads these rows: it reads the output of layer 1.'
+            : `You are looking at layer ${layer}. It no longer reads these rows: it reads the output of the layers before it.`,
+      ].join(' '),
     ],
     spelled: (/** @type {{ d: number }} */ { d }) => [
       `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word, or [token], first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding].`,
-      'A model learns these numbers. Nothing is learned here, so the page takes them from the spelling. “walk” has the runs “wa”, “al”, “lk”, “wal”, “alk” and “walk”, and a few more that mark where the word begins or ends. Each run has a random vector, which a [hash] picks, and “walk” is the sum of these vectors. “walked” has most of these runs too, so the two vectors are close together.',
+      'A model learns these numbers. Nothing is learned here, so the page takes them from the spelling. The word “walk” contains the runs of letters “wa”, “al”, “lk”, “wal”, “alk” and “walk”, and a few more that mark where the word begins or ends. Each run has a random vector, which a [hash] picks, and “walk” is the sum of these vectors. “walked” has most of these runs too, so the two vectors are close together.',
     ],
   },
   places: {
@@ -33,8 +38,13 @@ export const texts = {
    * after its first occurrence
    */
   roles: (again) => [
-    `${again ? `Suppose “${again.word}” wants to know what followed it last time. In your sentence the answer is “${again.followed}”. How can it find that?` : 'Suppose a word wants to know what followed it last time. How can it find that?'} Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. These are three different things, and attention has a vector for each. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.`,
-    `All three are made from the same vector X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of ${again ? `“${again.word}” and “${again.followed}”` : 'two words'} would be the same in both directions, though only one of the two words has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text: the key of a word need not be the same as its value.`,
+    [
+      again
+        ? `Suppose “${again.word}” wants to know what followed it last time. In your sentence the answer is “${again.followed}”. How can it find that?`
+        : 'Suppose a word wants to know what followed it last time. How can it find that?',
+      'Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. These are three different things, and attention has a vector for each. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.',
+    ].join(' '),
+    `All three are made from the same vector X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of the two words has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text: the key of a word need not be the same as its value.`,
   ],
   alike:
     'For now, the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
@@ -67,7 +77,7 @@ export const texts = {
 
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer looks several times at once. It has several [heads|head], each with its own queries, keys and values.',
-    `More heads cost hardly any more, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, the query of one head has ${D} numbers (its [width D]).`,
+    `More heads hardly cost more, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, the query of one head has ${D} numbers (its [width D]).`,
     'Next to each head are three numbers, each averaged over all rows. The [entropy] says how widely its attention is spread: 0 bits means all on one word, 1 bit is like an even split between two, 2 bits like an even split among four. The [mean distance] says how many positions away it looks. The [largest weight] says how much the favourite word gets.',
   ],
   gain: {
@@ -94,7 +104,7 @@ export const texts = {
     /** The comparison is shown only for sentences with at most this many tokens. */
     most: 64,
     title: (/** @type {string} */ token) => `The largest weights that ${token} gives:`,
-    ...{ word: 'to', free: 'without a mask', masked: 'as it is set' },
+    ...{ word: 'to', free: 'without a mask', masked: 'with your masks' },
   },
   tries: {
     lead: 'Try it:',
@@ -136,7 +146,7 @@ export const texts = {
   nothing: 'Nothing to look at yet. Type a word or two above.',
 
   takeaway:
-    'Each word compares its query with all keys. Softmax turns the scores, divided by √D, into weights. The word takes along the values, mixed by these weights.',
+    'Each word compares its query with all keys. Softmax turns the scores, divided by √D, into weights. The result is the sum of all values, each multiplied by its weight.',
 };
 
 /** Labels of the controls, and notes. */

@@ -5,7 +5,7 @@ import { schemeTitles } from './schemes.js';
 export const texts = {
   question: 'Where do the numbers in the matrices come from?',
   lead: [
-    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers (in the formula, θ) is moved a little in the direction that would have made the right answer more probable. This direction is against the [gradient] of the loss, and the [learning rate], η in the formula, sets how far the numbers move. That is a [step]. The rule for such steps is called [AdamW]. If an answer was wrong because a word looked at the wrong place, its query and the key of the right place are moved closer together. After a few hundred steps, attention looks where the answers are.',
+    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers (in the formula, θ) is moved a little in the direction that would have made the right answer more probable. This direction is against the [gradient] of the loss, and the [learning rate], η in the formula, sets how far the numbers move. That is a [step]. The rule for such steps is called [AdamW]. If an answer was wrong because a word looked at the wrong word, its query and the key of the right word are moved closer together. After a few hundred steps, attention looks where the answers are.',
     'Below, two models learn the same task from the same examples in the same order. They start from the same weights, and differ in one thing only. They run side by side, in lanes A and B, in your browser. Right answers are counted on *held-out* examples, which neither of them ever learns from.',
   ],
   predict: {
@@ -38,9 +38,9 @@ export const texts = {
   /** @param {{ size: number, unit: string, name: string, right: number, other: string, others: number }} found */
   misled: ({ size, unit, name, right, other, others }) =>
     `With ${size} ${unit}, lane ${name} gets ${right} of 100 right, and lane ${other}, which has no positions, gets ${others}. A model that relies on positions now looks at the wrong positions, and does worse than a model that only guesses.`,
-  untrained: 'learned, before the first step',
+  untrained: 'learned table before the first step',
   brokenFormula: 'Your formula cannot be computed, so its lane has no positions now.',
-  toFormula: 'See what is wrong with it',
+  toFormula: 'See what is wrong with the formula',
   press: 'Press Play below to find out.',
   gain: [
     'What are several heads good for? Let two models learn to add. One has four [heads|head]. The other has one head, which is four times as wide, so both have the same number of [parameters|parameter]. The sum goes into three blanks, and each blank has to look at several digits at once. The blank for the tens needs both tens, and both ones as well, because they may carry.',
@@ -65,7 +65,7 @@ export const texts = {
       last: {
         says: 'The ones digit: it depends on two digits only',
         reply:
-          'The ones do depend on two digits only, and a blend of these two would be enough. Nothing rules out such a blend, but this head does not find it.',
+          'The ones digit does depend on two digits only, and a blend of these two would be enough. Nothing rules out such a blend, but this head does not find it.',
       },
     },
   },
@@ -74,8 +74,8 @@ export const texts = {
     `After ${step} steps here with ${scheme}, lane ${a.name} (${a.what}) gets the hundreds, the tens and the ones right in ${a.places.join(', ')} of 100 held-out sums. Lane ${b.name} (${b.what}) gets them right in ${b.places.join(', ')}.`,
   gainTries: {
     lead: 'Let them learn, 600 steps:',
-    learned: 'four heads and one, with a table of positions',
-    t5: 'four heads and one, with T5’s bias',
+    learned: 'four heads and one head, with a table of positions',
+    t5: 'four heads and one head, with T5’s bias',
     press: 'To find out, let them learn.',
   },
   heads:
@@ -234,11 +234,11 @@ export const player = {
   start: 'From the start',
   play: 'Play',
   playTitle:
-    'Stops at the step in the next field, or earlier if there is nothing more to see: both lanes get 100 of 100 answers right, or one does and the other has made no progress for 150 steps',
+    'Stops at the step in the next field, or earlier if there is nothing more to see: both lanes get 100 of 100 answers right, or one lane does and the other has made no progress for 150 steps',
   ended: {
-    right: '. Stopped: both lanes are right in 100 of 100.',
+    right: '. Stopped: both lanes get 100 of 100 answers right.',
     still:
-      '. Stopped: one lane is right in 100 of 100, and the other has made no progress for 150 steps.',
+      '. Stopped: one lane gets 100 of 100 answers right, and the other has made no progress for 150 steps.',
   },
   pause: 'Pause',
   until: 'until step',
@@ -324,10 +324,10 @@ export const stopTexts = {
   notStarted: (why) => `Training could not be started: ${why}.`,
   /** @param {number} step @param {number | undefined} from */
   ended: (step, from) =>
-    `The browser ended a worker after step ${step}. The figures show the last results. Play continues from ${from === undefined ? 'the start' : `step ${from}`}.`,
+    `The browser ended a worker after step ${step}. The figures show the last results. Play continues from step ${from ?? 0}.`,
   /** @param {{ step: number, why: string, from: number | undefined }} stopped */
   stopped: ({ step, why, from }) =>
-    `The run stopped after step ${step}: ${why}. The figures show the last results. Play continues from ${from === undefined ? 'the start' : `step ${from}`}.`,
+    `The run stopped after step ${step}: ${why}. The figures show the last results. Play continues from step ${from ?? 0}.`,
 };
 
 /** The figure with the curves of a run. */
@@ -337,7 +337,7 @@ export const runFigure = {
   accuracy: 'Right answers on held-out examples',
   places: 'Right answers by position',
   previous: 'Attention to the previous token, by head',
-  followed: 'Attention to what followed last time, by head',
+  followed: 'Attention to the token that followed last time, by head',
   step: 'step',
   answer: 'answer',
   nothing: 'nothing yet',
@@ -401,7 +401,7 @@ export const learnedFigure = {
 
 /** The figure with longer examples than in training. */
 export const longerFigure = {
-  title: 'Longer than it was trained on',
+  title: 'Examples longer than in training',
   /** @param {{ step: number, trained: number, unit: string }} given @param {{ name: string, what: string, right: { size: number, share: number }[] | null }[]} lanes */
   summary: ({ step, trained, unit }, lanes) =>
     `After ${step} steps on ${trained} ${unit}: ${lanes
@@ -426,13 +426,13 @@ export const longerFigure = {
 export const tableFigure = {
   title: 'A table of positions as it is learned',
   noTable: 'Neither lane learns a table now. {learn}',
-  learn: 'let lane B learn one, from the start',
+  learn: 'let lane B learn a table, from the start',
   /** @param {{ count: number, step: number }} given @param {{ what: string, itself: string, next: string }[]} tables */
   summary: ({ count, step }, tables) =>
     `Tables of ${count} positions after ${step} steps, and the dot products of their rows: ${tables
       .map(
         ({ what, itself, next }) =>
-          `${what}: ${itself} of the first position with itself, ${next} with the next`,
+          `${what}: the product of the first position with itself is ${itself}, with the next ${next}`,
       )
       .join('; ')}.`,
   position: 'position',
@@ -445,7 +445,7 @@ export const tableFigure = {
   tables: 'The tables.',
   /** @param {number} position @param {number} column */
   cell: (position, column) => `position ${position}, column ${column}:`,
-  similar: 'The products: how similar two positions are.',
+  similar: 'The products show how similar two positions are.',
   /** @param {number} one @param {number} other */
   pair: (one, other) => `positions ${one} and ${other}:`,
   legends: { table: 'table', product: 'dot product' },

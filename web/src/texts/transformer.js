@@ -12,7 +12,7 @@ export const texts = {
     'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token at a time, and no token may look at later ones. That seems like a drawback, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
   ],
   steps:
-    'Step through your sentence: each step computes one new row of keys and one of values, and reads the others. The output is the same as if the whole sentence were computed at once.',
+    'Step through your sentence: each step computes one new row of keys and one new row of values, and reads the earlier rows. The output is the same as if the whole sentence were computed at once.',
   predict: {
     question:
       'Ten words have been written, and the next word arrives. For how many words must keys and values be computed?',
@@ -80,15 +80,16 @@ export const labels = {
   norm: 'normalisation',
   norms: { post: 'post-norm', pre: 'pre-norm' },
   /** @param {number} tokens */
-  firstTokens: (tokens) => `The first ${tokens} tokens.`,
+  firstTokens: (tokens) => `The first ${tokens} tokens are drawn.`,
   steps: 'Each matrix is one step on the way from X to Y.',
   /** @param {{ layer: number, layers: number, causal: boolean }} given */
   trained: ({ layer, layers, causal }) =>
-    `This is layer ${layer + 1} of ${layers}, as it was trained. It normalises first, and X is the output of the layers before it. ${
+    [
+      `This is layer ${layer + 1} of ${layers}, as it was trained. It normalises first, and X is the output of the layers before it.`,
       causal
         ? 'No token may look ahead here: the block belongs to a model that writes.'
-        : 'The block belongs to a model that writes. It was trained without looking ahead; now it may look.'
-    }`,
+        : 'The block belongs to a model that writes. It was trained without looking ahead, but now it may look ahead.',
+    ].join(' '),
   untrained: 'Nothing here is trained.',
   writeOne: 'Write one token',
   writeTen: 'Write ten',

@@ -78,7 +78,19 @@ export const steps = [
   {
     title: () => 'Its query meets the keys',
     says: ({ word, head, layer, learned, best }) =>
-      `${learned ? `A layer has several heads that look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two short vectors from every word: a query (what it looks for) and a key (what it can be found by). Multiply their matching numbers and add up the products. The sum is the score.${best ? ` The query of ${word} fits ${best.itself ? 'its own key' : `the key of ${best.word}`} best, with a score of ${best.score}.` : ''}`,
+      [
+        learned
+          ? `Each layer has several heads. This is head ${head} of layer ${layer}.`
+          : `Several heads look at the words. This is head ${head}.`,
+        'It makes two short vectors from every word: a query (what it looks for) and a key (what it can be found by). Multiply their matching numbers, and add up the products. The sum is the score.',
+        !best
+          ? ''
+          : best.itself
+            ? `The query of ${word} fits its own key best, with a score of ${best.score}.`
+            : `The query of ${word} fits the key of ${best.word} best, with a score of ${best.score}.`,
+      ]
+        .filter(Boolean)
+        .join(' '),
     more: ({ learned, layer, positions, hidden, same, word, best }) =>
       [
         best?.is === 'followed' ? `In effect, the query asks what followed ${word} last time.` : '',
@@ -99,7 +111,14 @@ export const steps = [
   {
     title: () => 'Scores become weights',
     says: ({ root, depth, best, word }) =>
-      `Each score is divided by ${root}, the square root of ${depth}, because a query has ${depth} numbers. Then softmax turns the scores into weights: it raises e to the power of each score and divides by the sum of these powers. So no weight is negative, and all weights add up to 1.${!best ? '' : best.itself ? ` ${word} gives ${best.weight} of its attention to itself.` : ` ${word} gives ${best.weight} of its attention to ${best.word}.`}`,
+      [
+        `Each score is divided by ${root}, the square root of ${depth}, because a query has ${depth} numbers. Then softmax turns the scores into weights: it raises e to the power of each score and divides by the sum of these powers. So no weight is negative, and all weights add up to 1.`,
+        best
+          ? `${word} gives ${best.weight} of its attention to ${best.itself ? 'itself' : best.word}.`
+          : '',
+      ]
+        .filter(Boolean)
+        .join(' '),
     more: ({ best, word }) =>
       best?.is === 'followed'
         ? `The first time, ${best.word} followed ${word}. This head expects the same again.`
@@ -114,7 +133,7 @@ export const steps = [
     says: ({ root, depth, divided, undivided }) =>
       depth === 1
         ? 'Here a query is one number, and √1 is 1, so dividing changes nothing. With fewer heads, queries are longer.'
-        : `Without the division all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly the weights are spread. It is 0 bits if one word gets everything. Here it goes from ${divided.entropy} bits to ${undivided.entropy}.`,
+        : `Without this division, all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly the weights are spread. It is 0 bits if one word gets everything. Here it goes from ${divided.entropy} bits to ${undivided.entropy}.`,
     more: ({ depth, divided, undivided }) =>
       depth === 1
         ? ''
@@ -126,7 +145,15 @@ export const steps = [
   {
     title: () => 'Values are blended',
     says: ({ best, second, word }) =>
-      `Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight, and add up the products.${best && second ? ` So ${word} gets ${best.weight} from ${best.word}, ${second.weight} from ${second.word} and ${second.rest} from the rest.` : ''} This blend is what the head has found for ${word}.`,
+      [
+        'Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight, and add up the products.',
+        best && second
+          ? `So ${word} gets ${best.weight} from ${best.word}, ${second.weight} from ${second.word} and ${second.rest} from all other words.`
+          : '',
+        `This blend is what the head has found for ${word}.`,
+      ]
+        .filter(Boolean)
+        .join(' '),
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} follows every number`,
   },
@@ -147,7 +174,21 @@ export const steps = [
     says: ({ word, learned, layers, vocabulary, guess, next, looked, heads }) =>
       !learned || !guess
         ? 'In a trained model the output goes on to the next layer, and after the last layer the model guesses the next word. But this layer has learned nothing. Its numbers were made without any text, so it has nothing to guess from.'
-        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. The most probable token after ${word} is ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' Your sentence continues that way.' : ` Your own next word, ${next.word}, gets ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word that this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`}`,
+        : [
+            `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. The most probable token after ${word} is ${guess.word}, with ${guess.share}.`,
+            !next
+              ? ''
+              : next.guessed
+                ? 'Your sentence continues that way.'
+                : `Your own next word, ${next.word}, gets ${next.share}.`,
+            !looked || looked.word === next?.word
+              ? ''
+              : looked.rank === 1
+                ? 'That is the word that this head looked at.'
+                : `${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`,
+          ]
+            .filter(Boolean)
+            .join(' '),
     more: () =>
       'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move.',
     chapter: 'transformer.next-word',
@@ -158,7 +199,7 @@ export const steps = [
 /** Labels in the pictures. */
 export const stage = {
   embedding: 'the vector of the word',
-  embeddings: 'and of other words',
+  embeddings: 'the vectors of other words',
   colours: 'a number',
   hands: 'plus its clock hands',
   clocks: (
@@ -166,17 +207,16 @@ export const stage = {
     /** @type {number} */ all,
     /** @type {boolean} */ turns,
   ) => {
-    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? '' : ''}`;
-    return drawn < all
-      ? `${drawn} of ${all} clocks. Under each: ${under}`
-      : `Under each clock: ${under}`;
+    const count = drawn < all ? `Here are ${drawn} of ${all} clocks.` : '';
+    const pair = turns ? 'the two numbers that it turns' : 'its two numbers';
+    return `${count} Under each clock are ${pair} and λ, the number of positions in one full turn.`.trim();
   },
   sum: 'what the layer reads',
-  unturned: 'one of them, before it is turned',
+  unturned: 'the vector before it is turned',
   turned: 'turned by the clocks',
   query: 'its query',
   keys: 'the keys',
-  values: 'values, faded by weight',
+  values: 'values, paler for smaller weights',
   blend: 'their blend',
   divided: 'divided by √D',
   undivided: 'not divided',
@@ -189,7 +229,7 @@ export const stage = {
   another: 'another order',
   withPositions: 'With positions',
   withoutPositions: 'Without positions',
-  written: 'its output as written',
+  written: 'its output in the written order',
   shuffled: 'its output after shuffling',
   differ: 'They differ by up to',
 };

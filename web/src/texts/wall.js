@@ -8,7 +8,12 @@ const all = ({ length }) => `The mean over tokens 2 to ${length - 1}.`;
 
 /** @param {Sentence} sentence */
 const again = ({ again: count, causal }) =>
-  `The mean over the ${count === 1 ? 'one token' : `${count} tokens`} here that also ${count === 1 ? 'occurs' : 'occur'} ${causal ? 'earlier' : 'elsewhere'}.${count < 8 ? ' So few tokens say little about a head.' : ''}`;
+  [
+    count === 1
+      ? `Measured at the only token here that also occurs ${causal ? 'earlier' : 'elsewhere'}.`
+      : `The mean over the ${count} tokens here that also occur ${causal ? 'earlier' : 'elsewhere'}.`,
+    ...(count < 8 ? ['So few tokens say little about a head.'] : []),
+  ].join(' ');
 
 /**
  * The measures of heads: a name, a description of the share of attention, and the tokens over which it
@@ -20,7 +25,7 @@ const again = ({ again: count, causal }) =>
  * }>}
  */
 export const measures = {
-  previousToken: { name: 'previous token', says: () => 'goes to the token just before', over: all },
+  previousToken: { name: 'previous token', says: () => 'goes to the previous token', over: all },
   firstToken: {
     name: 'first token',
     says: () => 'goes to token 0, where a head rests if it finds nothing',
@@ -40,14 +45,14 @@ export const measures = {
   place: {
     name: 'position alone',
     says: () =>
-      'stays where it is when the words are put in reverse order, and so depends on positions alone (the smaller of the weights before and after, summed over all keys)',
+      'stays at the same positions when the words are put in reverse order, and so depends on positions alone (of the two weights of each key, the smaller one counts)',
     over: all,
   },
 };
 
 export const texts = {
   title: 'Every head of every layer',
-  lead: 'You need not guess what a head looks at. It can be measured for all heads at once. Each small picture shows the weights W of one head over your sentence. Sort the heads by what they do. Open one, and the picture above shows it. The measures overlap: the token just before may also be the first token.',
+  lead: 'You need not guess what a head looks at. It can be measured for all heads at once. Each small picture shows the weights W of one head over your sentence. Sort the heads by what they do. Open one, and the picture above shows it. The measures overlap: the previous token may also be the first token.',
   /** @param {{ layers: number, heads: number, selected: string }} of */
   summary: ({ layers, heads, selected }) =>
     `${layers} layers of ${heads} heads. Selected: ${selected}.`,
@@ -56,7 +61,8 @@ export const texts = {
   layer: (/** @type {number} */ layer) => `Layer ${layer + 1}`,
   head: (/** @type {number} */ layer, /** @type {number} */ head) =>
     `Layer ${layer + 1}, head ${head + 1}`,
-  evenly: (/** @type {number} */ share) => `Spread evenly, it would be ${percent(share)}.`,
+  evenly: (/** @type {number} */ share) =>
+    `If attention were spread evenly, it would be ${percent(share)}.`,
   none: {
     again: 'No token occurs twice in this sentence, so there is nothing to measure.',
     short: 'The sentence is too short for this measure.',

@@ -6,7 +6,7 @@ export const title = (setBy) =>
 export const empty = 'One of the sentences is empty.';
 /** @param {{ targets: number, sources: number, strongest: { word: string, other: string, weight: string }[] }} of */
 export const summary = ({ targets, sources, strongest }) =>
-  `Alignment of ${targets} words with ${sources}. The strongest: ${strongest
+  `Alignment of ${targets} words with ${sources} words. The largest weights: ${strongest
     .map(({ word, other, weight }) => `${word} with ${other}, ${weight}`)
     .join('; ')}.`;
 /** @param {number} targets @param {number} sources */

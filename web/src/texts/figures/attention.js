@@ -17,7 +17,7 @@ export const columns = ['head', 'entropy, bits', 'mean distance', 'largest weigh
 /** @param {number} head @param {Record<'entropy' | 'distance' | 'largest', string>} statistics */
 export const head = (head, { entropy, distance, largest }) =>
   `head ${head + 1}: entropy ${entropy} bits, mean distance ${distance}, largest weight ${largest}`;
-export const logarithmic = 'small maps: weight, logarithmic';
+export const logarithmic = 'small maps: weight, logarithmic scale';
 
 /** The texts of the page's figure. */
 
@@ -26,7 +26,7 @@ export const title = 'What each token looks at';
 export const pending = (tokens) => `Attention weights of ${tokens} tokens, not computed yet.`;
 /** @param {{ head: number, heads: number, tokens: number, entropy: string, distance: string }} of */
 export const summary = ({ head, heads, tokens, entropy, distance }) =>
-  `Attention weights of head ${head + 1} of ${heads}, ${tokens} queries by ${tokens} keys; on average ${entropy} bits of entropy and a distance of ${distance} tokens.`;
+  `Attention weights of head ${head + 1} of ${heads}, ${tokens} queries by ${tokens} keys. Averages: entropy ${entropy} bits, distance ${distance} tokens.`;
 export const paint = 'Drag over cells, or press Enter, to exclude them.';
 /** @param {number} head @param {number} tokens */
 export const label = (head, tokens) =>

@@ -13,10 +13,10 @@ export const summary = ({ n, d, layers }) =>
     )
     .join('; ')}.`;
 /** Columns of the exported table. */
-export const exported = ['layer', 'multiply-adds', 'steps in sequence', 'longest path'];
+export const exported = ['layer', 'multiply-adds', 'sequential steps', 'longest path'];
 export const layer = 'layer';
 export const multiplyAdds = 'multiply-adds of one layer';
-export const steps = 'its steps in sequence';
+export const steps = 'its sequential steps';
 export const path = 'longest path, with as many layers as needed';
 export const never = 'never';
 /** Names of the layers. */

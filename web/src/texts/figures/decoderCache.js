@@ -4,11 +4,11 @@ export const title = 'A causal decoder and its cache';
 export const hint = 'Each row is a token.';
 /** @param {{ token: string, step: number, last: number, difference: string }} of */
 export const summary = ({ token, step, last, difference }) =>
-  `The token “${token}”, at position ${step} of 0 to ${last}, is new. Its query is compared with ${step + 1} keys, ${step} read from the cache and 1 computed. The output so far differs from a single pass over all tokens by at most ${difference}.`;
+  `The token “${token}” at position ${step} is new; the last position is ${last}. Its query is compared with ${step + 1} keys, ${step} read from the cache and 1 computed. The output so far differs from the output of a single pass over all tokens by at most ${difference}.`;
 export const empty = 'No tokens, so nothing to decode.';
 export const nothing = 'Nothing to look at yet. Type a word or two above.';
 /** Titles next to the symbols of the matrices. */
-export const query = (/** @type {string} */ token) => `query of “${token}”, new`;
+export const query = (/** @type {string} */ token) => `query of “${token}”, the new token`;
 export const keys = 'keys';
 export const weights = 'attention weights';
 export const values = 'values';
@@ -26,14 +26,14 @@ export const computed = 'computed in this step';
 export const read = 'read from the cache';
 export const done = 'output of an earlier step';
 export const later = 'not yet known';
-export const difference = 'largest difference from one pass over all tokens';
+export const difference = 'largest difference from a single pass over all tokens';
 /** @param {string} numbers @param {number} rows */
 export const compared = (numbers, rows) =>
   `of ${numbers} numbers in ${rows} ${rows === 1 ? 'row' : 'rows'}`;
 export const rows = 'rows of {K} and {V} computed so far';
 export const without = (/** @type {string} */ rows) => `${rows} without a cache`;
 export const holds = 'the cache holds';
-export const bytes = (/** @type {string} */ bytes) => `numbers, ${bytes} bytes, in each block`;
+export const bytes = (/** @type {string} */ bytes) => `numbers (${bytes} bytes) in each block`;
 /** The selected number. */
 export const cell = {
   w: '{token}, head {column}: attention weight {value}',
@@ -44,7 +44,7 @@ export const cell = {
 };
 /** Of a part of the cache. */
 export const now = 'Computed in this step and put into the cache.';
-export const past = 'Computed when its token was added, now read from the cache.';
+export const past = 'Computed when the token was added. Now it is read from the cache.';
 export const scale = 'values';
 export const player = {
   back: 'Back',
@@ -53,7 +53,7 @@ export const player = {
   step: 'Step',
   token: 'token',
   /** @param {string} token @param {number} step @param {number} last */
-  at: (token, step, last) => `${token}, position ${step} of 0 to ${last}`,
+  at: (token, step, last) => `${token}, position ${step}; the last position is ${last}`,
   none: 'none',
 };
 export const work = {

@@ -10,7 +10,7 @@ export const title = 'Change one number of a projection';
 export const summary = ({ which, row, column, from, to, head, weights, output }) =>
   `Changing the number in row ${row}, column ${column} of the ${projectionNames[which]} projection from ${from} to ${to} changes the attention weights of head ${head + 1} by at most ${weights}, and the outputs by at most ${output}.`;
 export const hint = 'Choose a number in the projection to change it.';
-export const weight = 'The weight of {query} for {key} changes by {value}';
+export const weight = 'The weight that {query} gives to {key} changes by {value}';
 export const output = '{token}, column {column}, changes by {value}';
 export const cell = 'row {row}, column {column}: {value}';
 export const weights = 'change of attention weights';

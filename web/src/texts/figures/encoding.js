@@ -20,7 +20,7 @@ export const bits = 'bits';
 export const counter = ({ first, last, bits }) =>
   `Positions ${first} to ${last} as binary numbers of ${bits} bits`;
 export const none =
-  'Press above a column of the heatmap, or lock a cell of it, to draw that column as a curve.';
+  'To draw a column as a curve, press above it in the heatmap, or lock one of its cells.';
 /** @param {number} column */
 export const removeOf = (column) => `Remove the curve of column ${column}`;
 /** @param {number[]} columns */

@@ -3,27 +3,29 @@
 export const title = 'Your words, and what they look at';
 /** @param {{ drawn: number, tokens: number, head: number }} of */
 export const summary = ({ drawn, tokens, head }) =>
-  `${drawn === tokens ? `The ${tokens} tokens` : `The first ${drawn} of ${tokens} tokens`} of the sentence, each with the first columns of its positional encoding, and arches to the tokens that head ${head + 1} looks at.`;
+  `${drawn} of the sentence’s ${tokens} tokens, each with the first columns of its positional encoding, and arches to the tokens that head ${head + 1} looks at.`;
 export const how = {
   touch: 'Touch a word to read it; tap to lock it.',
   point: 'Point at a word, or focus the columns and use the arrow keys; click to lock.',
 };
 /** @param {number} drawn @param {string} tokens */
-export const first = (drawn, tokens) => `The first ${drawn} of ${tokens} tokens.`;
+export const first = (drawn, tokens) => `The first ${drawn} of ${tokens} tokens are drawn.`;
 /** Of the selected word. */
 export const looks = '{word} looks at {keys}.';
-export const column = 'Column {row} of its position: {value}';
+export const column = 'Column {row} of its positional encoding: {value}';
 export const none = 'No position is added: {value}';
 export const arches =
-  'Each arch is thick at the word that looks and thin at the word it looks at. The thickest arch shows the largest weight between two words, {largest}. A dot shows a word’s weight on itself.';
+  'Each arch is thick at the word that looks and thin at the word it looks at. The thickest arch shows the largest weight between two words, {largest}. A dot shows the weight that a word gives itself.';
 export const causal = 'A mask hides later words, so half of the picture is empty.';
-export const whyCausal = 'Chapter 2 says why, and explains the formula.';
+export const whyCausal = 'Chapter 2 explains the reason and the formula.';
 export const formula = 'Chapter 2 explains the formula.';
 export const learned = (/** @type {number} */ columns) =>
   `The stripes under a word show its position: the first ${columns} columns of its row in the table that the model has learned.`;
 /** @param {number} clocks drawn @param {number} all clocks of the encoding */
-export const clocks = (clocks, all) =>
-  `The stripes under a word show its position, as the hands of ${all > clocks ? `the first ${clocks} of ${all}` : clocks} clocks. Each hand takes two stripes, its sine and its cosine. Clocks further down turn more slowly.`;
+export const clocks = (clocks, all) => {
+  const some = all > clocks ? `the first ${clocks} of ${all} clocks` : `${clocks} clocks`;
+  return `The stripes under a word show its position, as the hands of ${some}. Each hand takes two stripes, its sine and its cosine. Clocks further down turn more slowly.`;
+};
 export const turns = 'sine and cosine of the angle of each hand';
 export const adds = 'what a position adds to its word';
 /** @param {number} columns @param {number} positions */

@@ -17,16 +17,16 @@ export const rows = ['these two', 'the two furthest apart'];
 export const pick = 'Pick two tokens';
 /** Notes on the three diagrams. */
 export const cnnNote = (/** @type {number} */ k) =>
-  `A layer sees ${k} tokens; another layer on top sees ${k - 1} more. The two tokens meet where both have arrived.`;
+  `One layer sees ${k} tokens, and each further layer sees ${k - 1} more. The two tokens meet in the first output that sees both.`;
 export const rnnNote =
-  'The earlier token enters the state of its own step, and is passed on from state to state.';
+  'The RNN takes in the earlier token at that token’s step, and passes it on from state to state.';
 export const attentionNote =
   'Every output reads every token, so any two tokens are one connection apart.';
 export const counts =
-  'The length counts layers or steps, one after the other, not lines: both words climb at the same time.';
+  'The length counts layers or steps that follow one another. It does not count lines, because both words climb at the same time.';
 /** @param {number} layers */
 export const countsIn = (layers) =>
-  `The length counts layers or steps, one after the other, not lines: both words climb at the same time, and in the CNN they meet after ${layers}.`;
+  `The length counts layers or steps that follow one another. It does not count lines, because both words climb at the same time. In the CNN they meet after ${layers} ${layers === 1 ? 'layer' : 'layers'}.`;
 export const hint =
   'Pick a token above or in the pictures. It replaces the earlier of your two picks.';
 export const never = 'never';
@@ -34,4 +34,6 @@ export const apart = (/** @type {number | null} */ length) =>
   `{length} ${connections(length)} apart; at most {longest}`;
 /** @param {{ name: string, from: string, to: string, length: number | null }} of */
 export const meet = ({ name, from, to, length }) =>
-  `${name}: ${from} and ${to} ${length === null ? 'never meet' : `meet after ${length} ${connections(length)}`}`;
+  length === null
+    ? `${name}: ${from} and ${to} never meet`
+    : `${name}: ${from} and ${to} meet after ${length} ${connections(length)}`;

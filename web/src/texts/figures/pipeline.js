@@ -10,7 +10,7 @@ export const hint = 'Each row is a token.';
 /** The selected number. */
 export const cell = '{token}, column {column}: {value}';
 export const sum = '{token}, column {column}: {x} + {p} = {value}';
-export const reads = '{token}, column {column}: embedded as {x}, read as {value}';
+export const reads = '{token}, column {column}: the embedding is {x}, and the layer reads {value}';
 export const embeddings = 'embeddings';
 export const encoding = 'positional encoding';
 export const off = 'switched off';

@@ -1,19 +1,19 @@
 /** The texts of the figure in which points are pooled by their keys. */
 
-export const title = 'Points pooled by their keys';
+export const title = 'Attention draws a curve through points';
 /** @param {{ points: number, queries: number, name: string, error: string, average: string }} of */
 export const summary = ({ points, queries, name, error, average }) =>
-  `${points} points pooled for ${queries} queries by the scoring function ${name}: the root mean square distance from the true function is ${error}; averaging gives ${average}.`;
+  `${points} points pooled for ${queries} queries by the scoring function ${name}: the root mean square error is ${error}. A plain average of all points has ${average}.`;
 /** Columns of the exported tables. */
 export const exported = { pooled: ['query', 'pooled', 'true'], points: ['key', 'value'] };
 export const query = 'query q';
-export const key = 'key k, in order';
+export const key = 'key k, sorted';
 /** @param {number} queries @param {number} keys */
 export const label = (queries, keys) => `Attention weights of ${queries} queries by ${keys} keys`;
 export const weights = 'attention weights';
 export const hint = 'Drag a point, or Tab to it and use the arrow keys.';
 export const cell =
-  'q = {q} gives k = {k}, where y = {y}, the weight {value}. All weights together give {pooled}; the true value is {truth}';
+  'q = {q} gives k = {k} (where y = {y}) the weight {value}. The pooled value is {pooled}; the true value is {truth}';
 export const weight = 'attention weight';
 /** The small panels. */
 export const scoring = 'scoring function';
@@ -67,7 +67,7 @@ export const formTexts = {
   numbers:
     'The dot product of two plain numbers is q·k, which is not a distance. For every q above 0, the largest key gets the most attention, however far it is from q. Vectors of about the same length avoid this.',
   byHand:
-    'Two hidden units, set by hand to make a bump of width σ around q = k. Training would have to find them.',
+    'Two hidden units, set by hand to make a bump of width σ around q = k. Training would have to find such values.',
   /** @param {number} units @param {number} seed */
   random: (units, seed) =>
     `${units} hidden units with random (Xavier) parameters, seed ${seed}. Before training, attention is arbitrary.`,

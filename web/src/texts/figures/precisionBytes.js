@@ -2,7 +2,7 @@
 
 export const error = 'error';
 export const computing = 'computing …';
-export const title = 'What fewer bytes lose';
+export const title = 'What is lost in fewer bytes';
 /**
  * @param {{ type: string, losses: { quantity: string, largest: string, mean: string }[] }[]} types
  */
@@ -13,12 +13,12 @@ export const summary = (types) =>
         `${type} ${losses
           .map(
             ({ quantity, largest, mean }) =>
-              `in the ${quantity} up to ${largest} and ${mean} on average`,
+              `up to ${largest} in the ${quantity}, ${mean} on average`,
           )
           .join(', ')}`,
     )
     .join('; ')}.`;
-export const hint = 'One scale for all nine maps.';
+export const hint = 'All nine maps have the same scale.';
 /** The selected number: `{exact}` is in float32, and `{types}` are the rounded numbers. */
 export const cell = {
   encoding: '{row}, column {column}: {exact} in float32; {types}',

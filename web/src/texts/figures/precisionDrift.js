@@ -8,7 +8,7 @@ export const summary = ({ length, start, changes }) =>
     .join(', ')}.`;
 export const hint = 'Move along the chart to slide the window.';
 export const cell =
-  'from {start}: position +{query} attends to +{key} with weight {usual} (usual float32 code) and {core} (the core)';
+  'window from {start}: position +{query} attends to position +{key} with weight {usual} (usual float32 code) and {core} (the core)';
 export const query = 'query';
 export const key = 'key';
 /** @param {string} code @param {number} length */

@@ -3,7 +3,7 @@
 export const title = 'A fixed distance is a fixed rotation';
 /** @param {{ positions: number, delta: string, largest: string }} of */
 export const summary = ({ positions, delta, largest }) =>
-  `Turning the encoding of ${positions} positions by M for δ = ${delta} gives the encoding ${delta} positions further on; the largest difference is ${largest}.`;
+  `Turning the encoding of ${positions} positions by M for δ = ${delta} gives the encoding ${delta} positions further on. The largest difference is ${largest}.`;
 export const cell = 'position {row}, column {column}: encoded {encoded}, turned {sum}';
 export const matrixCell = '{M}, row {row}, column {column}: {value}';
 export const matrix = 'encoding, M';

@@ -19,7 +19,7 @@ export const both = 'from sine and cosine: one continuation';
 export const made = 'cos δω · sine now + sin δω · cosine now';
 /** @param {{ pair: number, position: number }} of */
 export const none = ({ pair, position }) =>
-  `Column ${2 * pair}: position ${position} has no twin here. A twin has the same sine here, but a different sine later. Choose another position.`;
+  `Column ${2 * pair}: position ${position} has no twin here. A twin is a position with the same sine now and a different sine later. Choose another position.`;
 /** @param {{ pair: number, position: number, twin: number, later: string }} of */
 export const twins = ({ pair, position, twin, later }) =>
-  `Column ${2 * pair}: at positions ${position} and ${twin} the sine is nearly the same, {now} and {twinNow}; ${later} it is {then} and {twinThen}.`;
+  `Column ${2 * pair}: at positions ${position} and ${twin} the sine is nearly the same, {now} and {twinNow}. The sine ${later} is {then} and {twinThen}.`;

@@ -23,12 +23,14 @@ export const wave = (
   /** @type {number} */ row,
   /** @type {number} */ pair,
   /** @type {boolean} */ isCosine,
-) => `position ${row}, ${isCosine ? 'cosine' : 'sine'} of pair of columns ${pair}`;
+) => `position ${row}, pair of columns ${pair}, ${isCosine ? 'cosine' : 'sine'}`;
 export const ownPosition = (/** @type {number} */ column) =>
   `key at the query’s own position, column ${column}`;
+const positions = (/** @type {number} */ count) =>
+  `${count} ${count === 1 ? 'position' : 'positions'}`;
 /** @param {{ distance: number, isLast: boolean, column: number }} at */
 export const distance = ({ distance, isLast, column }) =>
-  `key ${Math.abs(distance)}${isLast ? ' or more' : ''} ${distance < 0 ? 'before' : 'after'} the query, column ${column}`;
+  `key ${isLast ? 'at least ' : ''}${positions(Math.abs(distance))} ${distance < 0 ? 'before' : 'after'} the query, column ${column}`;
 export const letters =
   'In the equation, {p} is added to a word (sinusoidal, learned), {b} to a score (ALiBi, T5) and {a} to a key (Shaw), and {R} turns a query or key (rotary).';
 export const odd = 'a head with one column has no pair of columns to rotate';
@@ -45,16 +47,16 @@ export const stretch = {
    *   string }} of
    */
   about: ({ hands, base, trained, fastest, slowest, length }) =>
-    `${hands} hands, base ${base}; trained for ${trained} positions, in which the fastest hand turns ${fastest} times and the slowest ${slowest}; a text of ${length} positions.`,
+    `${hands} hands, base ${base}. The model was trained for ${trained} positions, in which the fastest hand turns ${fastest} times and the slowest ${slowest} times. The text has ${length} positions.`,
   /**
    * @param {{ title: string, hands: number, rules: Record<'title' | 'first' | 'last' | 'middle',
    *   string>[] }} of
    */
   label: ({ title, hands, rules }) =>
-    `${title}: by what each of ${hands} hands is slowed, from the fastest to the slowest. ${rules
+    `${title}: how much each of ${hands} hands is slowed, from the fastest to the slowest. ${rules
       .map(
         ({ title, first, last, middle }) =>
-          `${title}: ${first} to ${last}, the middle one ${middle}`,
+          `${title}: ${first} to ${last}, the middle hand ${middle}`,
       )
       .join('; ')}.`,
   x: 'hand, from the fastest to the slowest',

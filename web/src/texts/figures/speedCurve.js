@@ -2,5 +2,5 @@
 
 export const title = 'Twice as long, four times the time';
 export const work = 'one attention';
-export const growth = 'Time grows as a power of';
+export const growth = 'Time grows as a power of N.';
 export const rate = (/** @type {string} */ gflops) => `a call, ${gflops} GFLOP/s`;
