@@ -9,11 +9,11 @@ export const costsPrograms = ({ n, d, k }) =>
   print([
     constants({ n, d, k }),
     {
-      python: `# CNN, RNN, self-attention: multiply-adds, steps in sequence, longest path
+      python: `# CNN, RNN, self-attention: multiply-adds, sequential steps, longest path
 print(n * k * d**2, 1, max(1, math.ceil((n - 1) / (k - 1))))
 print(2 * n * d**2, n, n)
 print(2 * n**2 * d, 1, 1)`,
-      cpp: `// multiply-adds, steps in sequence, longest path
+      cpp: `// multiply-adds, sequential steps, longest path
 const auto print = [](const attn::ArchitectureCosts& costs) {
   std::printf("%lld %lld %lld\\n", (long long)costs.multiply_adds, (long long)costs.sequential_operations,
               (long long)costs.max_path_length.value_or(-1));

@@ -6,7 +6,7 @@ import { print } from '../../programs/print.js';
  */
 export function pathsPrograms({ n, k, first, second }) {
   const between = Math.abs(first - second) + 1;
-  const comment = `CNN, RNN, self-attention: between tokens ${first} and ${second}, and between the two furthest apart`;
+  const comment = `CNN, RNN, self-attention: the path between tokens ${first} and ${second}, and the longest path`;
   return print([
     {
       python: `def cnn(n, k):

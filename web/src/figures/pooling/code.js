@@ -136,7 +136,7 @@ weights = torch.softmax(torch.tanh((q @ W_q.T)[:, None] + (k @ W_k.T)[None]) @ w
     cpp: `std::vector<float> query(num_queries * 2, 1), key(num_keys * 2, 1);
 for (std::int64_t i = 0; i < num_queries; ++i) query[2 * i] = 0.1F * i;
 for (std::int64_t i = 0; i < num_keys; ++i) key[2 * i] = x[i];  // a 1 after each number`,
-    javascript: `// A 1 after each number.
+    javascript: `// Appends a 1 to each number.
 const withOne = (xs) => ({ data: xs.flatMap((x) => [x, 1]), shape: [xs.length, 2] });`,
   },
   layer('layer', 'AdditiveAttention', {

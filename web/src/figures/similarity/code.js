@@ -6,7 +6,7 @@ import { printMatrix } from '../../programs/print.js';
  * @param {{ length: number, width: number, base: number, start: number, step: number }} settings
  */
 export const similarityPrograms = ({ length, width, base, start, step }) => {
-  const comment = 'The scores of an attention whose queries and keys are the rows of P.';
+  const comment = 'The scores of attention in which the rows of P are both the queries and the keys.';
   return printMatrix('products', 'length', 'length', [
     constants({ length, width, base, start, step }),
     { python: '' },
