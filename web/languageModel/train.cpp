@@ -80,7 +80,7 @@ class LanguageModel : public attn::Module {
   std::int64_t vocabulary() const { return output_.out_features(); }
   const attn::TransformerEncoder& encoder() const { return encoder_; }
 
-  /// Maps ids (B, N) to logits (B, N, V).
+  /// Maps token ids (B, N) to logits (B, N, V).
   attn::Variable forward(attn::Tape& tape, const attn::IdView& ids) const {
     return output_.forward(
         encoder_.forward(embedding_.forward(tape, ids), {.attention = {.causal = true}}));
@@ -192,13 +192,14 @@ double loss_of(const LanguageModel& model, const Ids& text, attn::Tape& tape) {
   return sum / batches;
 }
 
-/// Mean shares of a query's attention. `same_token` and `induction` are means over the queries
-/// whose token occurred before.
+/// Mean shares of a query's attention: to the previous token, to the first token, to earlier
+/// occurrences of the query's token, to the tokens after these occurrences, and to the query's own
+/// token. `same_token` and `induction` are means over the queries whose token occurred before.
 struct HeadScores {
   double previous_token = 0;
   double first_token = 0;
-  double same_token = 0;  ///< on earlier occurrences of the query's token
-  double induction = 0;   ///< on the tokens after earlier occurrences of the query's token
+  double same_token = 0;
+  double induction = 0;
   double itself = 0;
 };
 

@@ -55,7 +55,7 @@ export const host = {
   keepOffline: () => Promise.resolve(),
   keepFiles: () => Promise.resolve(),
 
-  // Folders of this computer mean nothing to other people.
+  // From the disk, only the file's name: other people do not have this computer's folders.
   address: () =>
     onDisk ? location.pathname.replace(/.*\//, '') : location.href.replace(/#.*/, ''),
 

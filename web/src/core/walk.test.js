@@ -125,7 +125,7 @@ test('clocks end at the word’s position, and rotate neighbouring numbers of it
   assertClose([places.data[3 * places.columns]], [Math.sin(3)], 1e-6);
   const { unturned, query, places: turns } = learned({ walkWord: 5 });
   assert.ok(unturned);
-  // Each clock rotates two neighbouring numbers by the angle of its hand.
+  // The angle of each clock's hand rotates one pair of neighbouring numbers of the query.
   const hands = turns.data.slice(-turns.columns);
   const turned = Array.from(unturned.data, (value, i) => {
     const [sine, cosine] = [hands[i - (i % 2)], hands[i - (i % 2) + 1]];

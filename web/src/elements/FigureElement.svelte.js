@@ -102,7 +102,8 @@ export function figureElement({ properties, defaults = {}, data, read, drawing }
     }
 
     disconnectedCallback() {
-      // Moving an element disconnects and connects it at once, and should not draw it again.
+      // When a page moves an element, the browser disconnects and reconnects it immediately. The
+      // drawing should survive that.
       queueMicrotask(() => {
         if (this.isConnected || !this.#mounted) return;
         unmount(this.#mounted);

@@ -50,7 +50,7 @@ const stylesInScript = {
       css += file.source;
       delete bundle[name];
     }
-    // An argument list that spans lines keeps every line short.
+    // Each rule of the style sheet goes on its own line, so that no line of the module is too long.
     const text = css.replace(/[\\`]|\$\{/g, '\\$&').replace(/\}(?!\n)/g, '}\n');
     for (const file of Object.values(bundle)) {
       if (file.type !== 'chunk') continue;

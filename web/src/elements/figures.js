@@ -80,7 +80,7 @@ function fromPython(value) {
   if (!(value?.data instanceof DataView)) return value;
   const { data, shape, dtype = 'float32' } = value;
   if (dtype !== 'float32') throw new TypeError(`got dtype ${dtype}, needs float32`);
-  // A copy, because the bytes may start anywhere.
+  // Copy the bytes, because a Float32Array cannot begin at every address.
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice();
   return { data: new Float32Array(bytes.buffer), shape };
 }

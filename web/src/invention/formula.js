@@ -113,7 +113,7 @@ Jsep.removeAllBinaryOps();
 Jsep.removeAllLiterals();
 for (const [name, precedence] of operators) Jsep.addBinaryOp(name, precedence);
 
-/** jsep, with powers, and with the index of each part. */
+/** The parser `jsep`, which here also reads powers and records the index of each part. */
 class Parser extends /** @type {any} */ (Jsep) {
   /** @returns {Node | false} */
   gobbleToken() {

@@ -5,8 +5,8 @@ import { product } from '../core/product.js';
 /** @typedef {import('./invention.js').Invention} Invention */
 
 /**
- * The number of positions that are measured, the number of times as many for which the values must
- * stay bounded, and the largest shift.
+ * How much is measured: `added` and `bias` are numbers of positions. Values must stay bounded for
+ * `times` as many positions. `shifts` is the largest shift, and `width` the number of columns.
  */
 export const measured = { added: 256, bias: 40, times: 10, shifts: 16, width: 64 };
 
@@ -91,8 +91,8 @@ function differenceOf(attn, a, b) {
 }
 
 /**
- * Groups a square matrix by distance. The spread counts rows before and after columns separately.
- * The profile is for columns before rows.
+ * Groups the elements of a square matrix by the distance from column to row. The spread
+ * distinguishes positive from negative distances. The profile covers only columns before the row.
  * @param {Attn} attn
  * @param {Float32Array} data (n, n)
  * @param {number} n
@@ -190,7 +190,10 @@ function closestOf(attn, x, products) {
   };
 }
 
-/** Smallest share of a column that must be new. Smaller shares are rounding errors. */
+/**
+ * If less than this share of a column is independent of earlier columns, the rest is rounding
+ * error.
+ */
 const leastNew = 1e-5;
 
 /**

@@ -44,8 +44,8 @@ export const namesOf = (field, { parameters }) => [
 ];
 
 /**
- * A scheme whose formulas are right. Its tables are kept, because training needs the same ones in
- * each step.
+ * A scheme whose formulas can be computed. It keeps its tables, because training needs the same
+ * tables in each step.
  */
 export class Invention {
   #written;

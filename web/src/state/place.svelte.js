@@ -110,7 +110,9 @@ class Place {
     this.isWhole = false;
   }
 
-  /** Draws the whole page, or as much of it as is drawn within 15 seconds, and prints it. */
+  /**
+   * Draws the whole page and prints it. After 15 seconds, prints whatever has been drawn by then.
+   */
   async print() {
     if (this.#printing) return;
     this.#printing = this.isWhole = true;
@@ -235,7 +237,7 @@ class Place {
     delete document.documentElement.dataset.going;
   }
 
-  /** Ends a presentation at the presented figure. */
+  /** Ends a presentation and shows the page at the presented figure. */
   endPresentation() {
     if (this.alone?.how !== 'presented') return;
     const { name } = this.alone;

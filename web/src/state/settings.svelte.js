@@ -190,7 +190,8 @@ export const fragmentTo = (at) => leading(address, at);
 export const linkToEmbed = (figure) => `${host.address()}#embed=${figure}${linked && '&'}${linked}`;
 
 /**
- * The settings in links, without '#' and never empty, so that they do not depend on the browser.
+ * The settings as a fragment for links, without '#'. It is never empty, so a link shows the same in
+ * every browser.
  * @param {Partial<typeof initial>} [changes]
  */
 export const fragmentToSave = (changes) =>

@@ -41,7 +41,7 @@ test('formulas give the same attention weights as the built-in schemes', () => {
     assert.ok(difference(yours.matrix?.data ?? [], theirs?.matrix?.data ?? []) < 5e-7, name);
     assert.ok(difference(yours.weights?.data ?? [], theirs?.weights?.data ?? []) < 1e-6, name);
   }
-  // A formula has a limited length, so that T5 is compared for fewer words.
+  // The length of a formula is limited, so this test compares T5 on shorter inputs.
   const few = 8;
   const words = { data: x.data.subarray(0, few * dModel), shape: [few, dModel] };
   const short = finish(compare(attn, words, settings)).find(({ name }) => name === 't5');
@@ -133,8 +133,8 @@ async function trainedWithFrozenTable(options, weights, steps) {
 const tableName = 'encoder.layers.0.self_attn.relative_attention_bias.weight';
 
 test('a formula for T5 is learned like T5 whose table is frozen', async () => {
-  // A formula is not learned, so T5's table must not be learned either. Its numbers are random
-  // numbers that the formula can also compute.
+  // A formula is not learned, so T5's table must not be learned either. The table contains random
+  // numbers that the formula can compute, too.
   const exact =
     'abs(i - j) < 8 ? abs(i - j) : min(15, 8 + floor(8 * log(abs(i - j) / 8) / log(4)))';
   const bias = `2 * random((j > i ? 16 : 0) + (${exact}), h) - 1`;

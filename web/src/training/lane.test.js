@@ -339,7 +339,7 @@ test('discarded lanes release their memory', () => {
   for (let i = 0; i < 20; i++) use();
   const after = attn.memory();
   assert.equal(after.bytesReserved, before.bytesReserved);
-  // Allow for the allocator's rounding, which varies from block to block. A leaked lane would take
-  // hundreds of kilobytes.
+  // The allocator rounds the sizes of blocks up, so allow a small difference. A leaked lane would
+  // take hundreds of kilobytes.
   assert.ok(Math.abs(after.bytesInUse - before.bytesInUse) < 1000);
 });

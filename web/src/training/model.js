@@ -409,8 +409,8 @@ class Writer extends Layered {
     const lengths = this.#lengthsOf(alone(ids));
     const memory = this.#coder.read(alone(ids), lengths);
     const answer = this.#answer(memory);
-    // Given the model's own answer as the previous symbols, a single pass computes the same logits
-    // again.
+    // If the decoder gets the model's own answer as the previous symbols, a single pass computes
+    // the same logits.
     const { logits, weights = [] } = this.#coder.write(memory, this.#given(alone(answer)), {
       needWeights: true,
     });

@@ -290,8 +290,8 @@ export class Training {
   }
 
   /**
-   * Computes the results of the requested earlier step, and repeats this if the request has changed
-   * in the meantime. Requests in between are dropped.
+   * Computes the results of the earlier step that was requested. If the request changes meanwhile,
+   * computes the newest request next and skips all others.
    */
   async #lookBack() {
     if (this.#lookingBack) return;

@@ -77,7 +77,7 @@ export class Pipeline {
     this.#attn = attn;
     this.#work = work;
     this.#which = which;
-    // The live pipeline shows only the first tokens, which are computed on this thread.
+    // The live pipeline contains only the first tokens, because it computes them on this thread.
     this.first = which === 'live' ? mostLive : Infinity;
     // Release earlier layers. Once there is a new layer, nothing reads them.
     $effect.root(() => {

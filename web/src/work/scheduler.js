@@ -52,7 +52,7 @@ export class TaskWorker {
    */
   first({ name }, given) {
     const run = this.again({ name }, given);
-    // A worker that is still starting will run every such task anyway.
+    // A worker that is still starting runs these tasks without being asked.
     if (!this.#current?.isReady) return;
     this.#starting = this.#starting?.then(async (remote) => {
       await run(remote);

@@ -257,8 +257,8 @@ model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${v
 }
 
 /**
- * JavaScript conditions for each habit: which queries to include, and to which keys a head with
- * this habit attends.
+ * Conditions in JavaScript, two for each habit: one selects the queries to count, the other the
+ * keys that a head with this habit attends to.
  */
 const looks = {
   previousToken: { queries: 'i >= 2', keys: 'j === i - 1' },

@@ -296,8 +296,8 @@ export class OwnModel {
     const normalized = () =>
       this.#layer(ids, exclusion, at, ['norm1.output'], {}).intermediates['norm1.output'];
     const positions = () => this.#positions(ids.length, at);
-    // These are getters, because each takes a pass through the model and most tasks read only some
-    // of them.
+    // These are getters, because each one needs a pass through the model, and most tasks read only
+    // some of them.
     return {
       get embedding() {
         return stream(0);

@@ -50,8 +50,7 @@ export function addedTokenFinder(all) {
       let end = at + content.length;
       at = end;
       if (token.single_word) {
-        // Two code units are enough for the last character before the token and for the first
-        // character after the token.
+        // A character has at most two code units, so two are enough on each side of the token.
         const before = text.slice(Math.max(0, start - 2), start);
         if (endsWithWord.test(before) || startsWithWord.test(text.slice(end, end + 2))) continue;
       }
