@@ -67,7 +67,7 @@ test('the encoding can have its own colour scale, and the legends say so', async
       );
   const pale = await red();
   assert.match((await legends())[0], /^X, P and X \+ P/);
-  await page.getByRole('switch', { name: 'P on its own scale' }).check();
+  await page.getByRole('switch', { name: 'separate scale for P' }).check();
   await becomes(async () => (await legends()).length, 3);
   assert.match((await legends()).join(' '), /X and X \+ P\s.*\sP\s+−1\s+1/s);
   await becomes(async () => (await red())[2] < pale[2] - 50, true);

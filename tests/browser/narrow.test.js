@@ -108,7 +108,7 @@ test('the chapter number does not narrow the sentence', async () => {
   const width = () => page.getByRole('textbox').evaluate((field) => field.clientWidth);
   const before = await width();
   await page.evaluate(() => scrollTo(0, 3000));
-  await page.getByRole('button', { name: /^Chapters, chapter \d+ is in view/ }).waitFor();
+  await page.getByRole('button', { name: /^Chapters: chapter \d+ is in view/ }).waitFor();
   assert.equal(await width(), before);
 });
 

@@ -23,7 +23,7 @@ async function open(settings = '') {
 
 test('both ways give the exact encoding δ positions later', async () => {
   const page = await open('length=9&width=8&base=50&delta=4');
-  const turned = await readValues(heatmap(page, /^Turned, 9 positions by 8/), 9, 8);
+  const turned = await readValues(heatmap(page, /^Turned encoding, 9 positions by 8/), 9, 8);
   const expected = sinusoidalEncoding(13, 8, 50).slice(4);
   assert.ok(maxAbsDifference(turned, expected) <= tolerance);
   const encoded = page.locator(`${figure} [data-encoded]`);
@@ -107,7 +107,7 @@ test('the sliders move δ and the position', async () => {
 
 test('an odd width is drawn without its last sine, and the page says so', async () => {
   const page = await open('width=7');
-  await heatmap(page, /^Turned, 60 positions by 6 columns/).waitFor();
+  await heatmap(page, /^Turned encoding, 60 positions by 6 columns/).waitFor();
   assert.match(
     await page.locator(figure).innerText(),
     /last of 7 columns is a sine without a cosine/,

@@ -92,7 +92,7 @@ test('a guess stays while the page is open, and can be changed', async () => {
   await guess.getByRole('button', { name: /^A little/ }).click();
   await guess.getByText('Attention does not know near from far').waitFor();
   const answer = await guess.getByRole('status').innerText();
-  const [, mantissa, power] = /by more than ([\d.]+)\s·\s10(−\d+)/.exec(answer) ?? [];
+  const [, mantissa, power] = /at most ([\d.]+)\s·\s10(−\d+)/.exec(answer) ?? [];
   assert.ok(Number(mantissa) * 10 ** numberOf(power) < 1e-5, answer);
   await page.evaluate(() => (location.hash = '#v=1&at=order&text=man+bites+dog'));
   await becomes(() => guess.locator('[aria-pressed="true"]').count(), 1);

@@ -117,7 +117,7 @@ test('the walk shows the same numbers as the chapters', async () => {
   assert.match(await says(page), new RegExp(`from ${divided.toFixed(2)} bits`));
   // The walk adds the clock hands of position 8.
   await page.locator('.dots button').nth(1).click();
-  const hands = heatmap(page.locator('#walk'), /^plus its clock hands/);
+  const hands = heatmap(page.locator('#walk'), /^plus the clock hands of its position/);
   await becomes(async () => {
     const [row] = await readValues(hands, 1, 64);
     return maxAbsDifference([row], [sinusoidalEncoding(9, 64, 10000)[8]]) < 1e-6;

@@ -151,7 +151,7 @@ export const texts = {
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
       good: 'a simple way to reach further, after a little more training',
-      beyond: 'multiplies the reach by its factor; neighbours blur',
+      beyond: 'extends the trained length by its factor, but neighbours blur',
     },
     dynamic: {
       idea: 'Once the text is too long, the base grows: slow hands slow down, and fast ones hardly change.',
@@ -169,16 +169,16 @@ export const texts = {
       where: 'on queries and keys, in every layer',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
       good: 'the order of nearby words stays exact; little training is enough',
-      beyond: 'multiplies the reach by its factor',
+      beyond: 'extends the trained length by its factor',
     },
     llama3: {
-      idea: 'Like YaRN, but hands with four turns or more keep their speed. Between four turns and one, a hand with fewer turns is slowed more.',
+      idea: 'Like YaRN, but a hand keeps its speed if it makes at least four turns. Between four turns and one, the fewer turns a hand makes, the more it is slowed.',
       drawn:
         'cosines, then sines, of the angles that turn queries and keys: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',
       good: 'the order of nearby words stays exact, and scores are left as they are',
-      beyond: 'after more training, multiplies the reach by its factor',
+      beyond: 'after more training, extends the trained length by its factor',
     },
   },
 

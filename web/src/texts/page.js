@@ -59,7 +59,7 @@ export const bar = {
   region: 'Sentence and settings',
   chapters: 'Chapters',
   /** @param {string} mark */
-  inView: (mark) => `Chapters, chapter ${mark} is in view`,
+  inView: (mark) => `Chapters: chapter ${mark} is in view`,
   idle: 'Has no effect on the figures in view',
   someIdle: 'Grey: no effect on the figures in view',
   undo: 'Undo',

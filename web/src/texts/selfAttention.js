@@ -157,7 +157,7 @@ export const labels = {
   /** @param {number} head */
   head: (head) => `head ${head + 1}`,
   nothing: 'nothing',
-  ownScale: 'P on its own scale',
+  ownScale: 'separate scale for P',
   /** @param {number} layer */
   input: (layer) => `input of layer ${layer + 1}`,
   normalised: 'normalised',

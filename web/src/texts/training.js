@@ -298,7 +298,7 @@ export const exampleTexts = {
     `a date, at most ${most} characters long${unclear ? '; this text names no day, or several' : ''}`,
   /** @param {{ length: number, first: string, last: string, added: number }} symbols */
   symbols: ({ length, first, last, added }) =>
-    `${length} of ${first} to ${last}${added ? `; the page added the last ${added}` : ''}`,
+    `${length} symbols from ${first} to ${last}${added ? `; the page added the last ${added}` : ''}`,
 };
 
 /** The weights of both lanes, and files of weights. */

@@ -201,7 +201,7 @@ export const stage = {
   embedding: 'the vector of the word',
   embeddings: 'the vectors of other words',
   colours: 'a number',
-  hands: 'plus its clock hands',
+  hands: 'plus the clock hands of its position',
   clocks: (
     /** @type {number} */ drawn,
     /** @type {number} */ all,

@@ -23,5 +23,9 @@ export const engines = {
   javascript: { name: 'JavaScript', note: 'scalar, double precision' },
   simd128: { name: 'SIMD128', note: 'four floats at a time' },
   relaxed: { name: 'relaxed SIMD', note: 'fused multiply-add where the processor has it' },
-  threads: { name: 'threads', simd128: 'each with SIMD128', relaxed: 'each with relaxed SIMD' },
+  threads: {
+    name: 'threads',
+    simd128: 'SIMD128 on each thread',
+    relaxed: 'relaxed SIMD on each thread',
+  },
 };

@@ -18,7 +18,8 @@ export const turnedThere = 'turned there';
 export const theirDifference = 'their difference';
 /** @type {Record<'shifted' | 'turned' | 'difference', (rows: number, columns: number) => string>} */
 export const labels = {
-  shifted: (rows, columns) => `Encoded, ${rows} positions by ${columns} columns`,
-  turned: (rows, columns) => `Turned, ${rows} positions by ${columns} columns`,
+  shifted: (rows, columns) =>
+    `Encoding of later positions, ${rows} positions by ${columns} columns`,
+  turned: (rows, columns) => `Turned encoding, ${rows} positions by ${columns} columns`,
   difference: (rows, columns) => `Difference, ${rows} positions by ${columns} columns`,
 };

@@ -1,6 +1,6 @@
 /** The texts of the figure about shuffled sentences. */
 
-export const title = 'Shuffle before or after';
+export const title = 'Shuffle before the layer, or after it';
 export const rotary = 'rotary positions';
 export const sinusoidal = 'sinusoidal positions';
 export const without = 'without positions';
