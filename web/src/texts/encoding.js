@@ -14,7 +14,7 @@ export const texts = {
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
-    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover all distances from one word to a whole book. Suppose we *added* instead of multiplying: from each hand to the next, one turn would grow by the same number of positions. With d = ${even.width} and b = ${even.base}, one turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
+    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover distances from one word to a whole book. Suppose we *added* instead of multiplying: from each hand to the next, one turn would grow by the same number of positions. With d = ${even.width} and b = ${even.base}, one turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
     `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. Move the slider, and watch the right half of the map. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
   ],
   bases: {
@@ -108,7 +108,7 @@ export const texts = {
       drawn: 'added to the words: a row for each position',
       where: 'on the words, before the first layer',
       users: 'BERT, GPT-2',
-      good: 'texts of a fixed length; there is no base to choose',
+      good: 'texts of a fixed length, without a base to choose',
       beyond: 'the table ends, so there is no row',
     },
     alibi: {
@@ -141,7 +141,7 @@ export const texts = {
         'cosines, then sines, of the angles that turn queries and keys: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'Llama, Mistral, Qwen, and the model on this page',
-      good: 'distances; there is nothing to learn, and words stay as they are',
+      good: 'distances; nothing to learn, and words stay as they are',
       beyond: 'slow hands reach angles that were never seen, and the model soon fails',
     },
     linear: {
@@ -150,7 +150,7 @@ export const texts = {
         'cosines, then sines, of the angles that turn queries and keys: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
-      good: 'a simple way to reach further, after a little more training',
+      good: 'a simple rule that needs a little more training',
       beyond: 'extends the trained length by its factor, but neighbours blur',
     },
     dynamic: {
@@ -196,11 +196,11 @@ export const labels = {
   clip: 'Shaw: distances up to',
   /** @param {{ head: number, heads: number, layer: number, rotary: boolean, seed: number }} given */
   learned: ({ head, heads, layer, rotary, seed }) =>
-    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. With any other scheme the head looks through glasses made for somebody else. The learned table and the tables of T5 and Shaw contain random numbers (standard deviation 1, seed ${seed}).`,
+    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. With any other scheme the head looks through glasses made for somebody else. The learned tables, T5’s and Shaw’s too, are random numbers (standard deviation 1, seed ${seed}).`,
   /** @param {{ head: number, heads: number, identity: boolean, seed: number }} given */
   untrained: ({ head, heads, identity, seed }) => {
     const projections = identity ? 'identity' : `random (seed ${seed})`;
-    return `The projections are ${projections}, head ${head + 1} of ${heads}: no model was trained here. The learned table and the tables of T5 and Shaw contain random numbers (standard deviation 1, seed ${seed}).`;
+    return `The projections are ${projections}, head ${head + 1} of ${heads}: no model was trained here. The learned tables, T5’s and Shaw’s too, are random numbers (standard deviation 1, seed ${seed}).`;
   },
   /** @param {number} tokens */
   first: (tokens) => `Only the first ${tokens} tokens are compared.`,

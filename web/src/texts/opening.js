@@ -47,8 +47,7 @@ export const texts = {
   unmasked:
     'The model was trained with a mask, which is now off, so it is doing something it never learned.',
   /** @param {number} heads */
-  heads: (heads) =>
-    `of ${heads} heads, which look at your words at the same time, each in its own way.`,
+  heads: (heads) => `of ${heads}. All look at your words at the same time, each in its own way.`,
   teaches:
     'A small language model that attn trained on novels, the Bible and examples from a dictionary shows what attention learns.',
   ask: (/** @type {string} */ size) => `The model is downloaded only if you ask for it (${size}).`,

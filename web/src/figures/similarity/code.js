@@ -6,7 +6,8 @@ import { printMatrix } from '../../programs/print.js';
  * @param {{ length: number, width: number, base: number, start: number, step: number }} settings
  */
 export const similarityPrograms = ({ length, width, base, start, step }) => {
-  const comment = 'The scores of attention in which the rows of P are both the queries and the keys.';
+  const comment =
+    'The scores of attention in which the rows of P are both the queries and the keys.';
   return printMatrix('products', 'length', 'length', [
     constants({ length, width, base, start, step }),
     { python: '' },
