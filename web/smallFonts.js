@@ -55,7 +55,7 @@ export async function usedFonts() {
     { ...serifs, file: serif('600-normal'), weights: [600, 600], text: titles },
     {
       ...{ ...serifs, file: serif('400-italic'), italic: true, keepFeatures: [] },
-      // Single words, symbols, and "Llama 3".
+      // The only text in italics: single words, symbols, and "Llama 3".
       text: ascii.replace(/[^A-Za-z3+ ]/g, ''),
     },
     { ...labels, file: sans, text: latin },

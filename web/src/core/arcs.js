@@ -21,7 +21,8 @@ export function strongestArcs({ data, columns }, query, most) {
   const [begin, end] = query === null ? [0, data.length] : [query * columns, (query + 1) * columns];
   for (let i = begin; i < end; i++) if (data[i] > largest) largest = data[i];
   if (largest === 0) return [];
-  // Use a histogram to find the smallest weight to draw. This is faster than sorting all weights.
+  // Use a histogram to find the smallest weight to draw. A histogram is faster than sorting all
+  // weights.
   const bins = new Uint32Array(256);
   const bin = (/** @type {number} */ weight) => Math.min(255, Math.floor((weight / largest) * 256));
   for (let i = begin; i < end; i++) bins[bin(data[i])] += 1;

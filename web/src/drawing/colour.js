@@ -121,7 +121,7 @@ function measuredPath(stops) {
  */
 function colourMap(positive, negative) {
   const arms = [positive, negative ?? []].filter(({ length }) => length).map(measuredPath);
-  // Cut both paths of colours to the length of the shorter one, so that both signs look equally
+  // Cut both paths of colours to the length of the shorter path, so that both signs look equally
   // strong.
   const length = Math.min(...arms.map((arm) => arm.length));
   const count = negative ? (size + 1) / 2 : size;

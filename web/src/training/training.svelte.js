@@ -217,7 +217,7 @@ export class Training {
   }
 
   /**
-   * Loads the weights of a file into a lane, if they fit. The run continues from them.
+   * Loads the weights of a file into a lane, if they fit, and continues the run from these weights.
    * @param {number} i index of the lane
    * @param {File} file
    */

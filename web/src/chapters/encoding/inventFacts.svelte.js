@@ -115,7 +115,7 @@ export class InventFacts {
       const first = await this.#worker.run(inventTask, { written, tables }, { signal });
       if (signal.aborted) return;
       this.failure = '';
-      // Earlier measures stay until the new ones are known, so that nothing flickers.
+      // Earlier measures stay until the new measures are known, so that nothing flickers.
       this.#computed = { key, measures: this.#computed?.measures, ...first };
       this.#onfound(first.tables ? { tables: first.tables[1] ?? null, written } : null);
       if (!first.tables) return;

@@ -71,7 +71,7 @@ export function factsOf(walk, { tokens, given, head, layers, candidates }) {
 }
 
 /**
- * What is special about the token with the largest weight: it is the one before the word, or it
+ * What is special about the token with the largest weight: the token is just before the word, or
  * followed the same word earlier.
  * @param {string[]} tokens
  * @param {number} word

@@ -187,7 +187,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ]);
   }
   for (let head = 0; head < heads; head++) {
-    // Only the heads in the first column have lines. They represent all heads.
+    // Only the heads in the first column have lines, which represent the lines of all heads.
     if (head >= headRows) break;
     const id = `weights${head}`;
     const turn = right('q') + gap / 2;

@@ -34,7 +34,8 @@ export class Language {
   /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
   own = $state.raw(null);
   /**
-   * All models that the reader has opened, by id. Figures may still show results of closed ones.
+   * All models that the reader has opened, by id. Figures may still show results of models that
+   * have been closed.
    * @type {Map<number, import('../own/own.svelte.js').Own>}
    */
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing reacts to it

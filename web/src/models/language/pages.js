@@ -133,7 +133,10 @@ export class Pages extends Layered {
 
   release() {}
 
-  /** It was trained on short texts. @type {Predicts['context']} */
+  /**
+   * Keeps only the last tokens of a long text, because the model was trained on short texts.
+   * @type {Predicts['context']}
+   */
   context({ ids: { length } }) {
     const { maxLength } = this.config;
     const first = Math.max(0, length - maxLength);

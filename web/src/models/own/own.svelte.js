@@ -38,7 +38,10 @@ export class Own {
   #isClosed = false;
   /** The text to tokenize. @type {string | null} */
   #wanted = null;
-  /** True while the tokens belong to an earlier text. Nothing can be appended to them then. */
+  /**
+   * True while the tokens belong to an earlier text. Until the new tokens arrive, nothing can be
+   * appended.
+   */
   #isBehind = $state(false);
 
   /** @param {TaskWorker} worker @param {Facts} facts */

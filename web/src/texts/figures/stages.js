@@ -31,7 +31,7 @@ export const values = 'values';
 export const normed = 'norm';
 export const turned = 'turned';
 export const turnedMatrix = (/** @type {string} */ matrix) => `${matrix}, turned`;
-/** Also of a legend. */
+/** The title of a picture and of a legend. */
 export const scores = 'scores';
 export const cap = (/** @type {number} */ softcap) => `cap ${softcap}`;
 export const mask = 'mask';
