@@ -43,6 +43,9 @@ import { Kept } from '../work/kept.js';
  * @property {(given: Given) => Layer} layer the attention layer; the caller must
  *   release it
  * @property {(layer: Layer) => void} release
+ * @property {LanguageModel | null} model the model in attn's layers on this thread, if any
+ * @property {{ says: string, notes: string[] } | null} about a description of a model that the
+ *   reader opened, and notes on its files
  * @property {(given: Given) => import('attn').LanguageModelLayer} described describes the layer
  * @property {(given: Given) => boolean} encodes whether P is added to X
  * @property {number} mostInBlock largest number of tokens in the figure of a whole block
@@ -245,6 +248,7 @@ export class Layered {
   chosenAs = undefined;
   hasFixedPositions = false;
   texts = null;
+  about = null;
   mostInBlock = 128;
   /** @type {LanguageModel | null} */
   model = null;

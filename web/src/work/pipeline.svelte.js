@@ -145,18 +145,7 @@ export class Pipeline {
 
   /** The page's language model if the layer belongs to it, and null otherwise. */
   get model() {
-    return this.#given.weights === 'learned' && !this.isOwn ? this.#work.language.model : null;
-  }
-
-  /** True if the layer belongs to a reader's model. */
-  get isOwn() {
-    return Boolean(this.#given.own);
-  }
-
-  /** The reader's model, unless it has just been closed. */
-  get own() {
-    const { own } = this.#work.language;
-    return own?.id === this.#given.own ? own : null;
+    return this.kind.model;
   }
 
   /**

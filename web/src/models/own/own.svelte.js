@@ -23,6 +23,7 @@ export class Own {
   readsHere = false;
   chosenAs = /** @type {const} */ ('own');
   hasFixedPositions = true;
+  model = null;
   mostInBlock = 64;
   /** Texts about the model. */
   texts;
@@ -67,14 +68,8 @@ export class Own {
     return causal ? missing : { ...missing, cache: partTexts.noCache };
   }
 
-  /** Describes the recognised model. */
-  get says() {
-    return recognised(this.facts);
-  }
-
-  /** Notes on the model's files. */
-  get notes() {
-    return notesOf(this.facts.description);
+  get about() {
+    return { says: recognised(this.facts), notes: notesOf(this.facts.description) };
   }
 
   /** The model's sizes and options that the page's controls need. */
