@@ -1,0 +1,122 @@
+// The page's language model, and the same file opened by a reader, must answer every question in
+// the same way.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { load } from 'attn';
+
+import { smallLanguageModel } from '../../../tests/smallLanguageModel.js';
+import { exclusionOf } from '../core/exclusion.js';
+import { finish } from '../core/finish.js';
+import { Pages } from './language/pages.js';
+import { OwnModel } from './own/ownServer.js';
+import { Spelled } from './spelled.js';
+
+const attn = await load({ threads: 1, models: true });
+
+/** @type {any} */
+const tokenizer = {
+  added_tokens: [],
+  pre_tokenizer: { type: 'Whitespace' },
+  decoder: null,
+  model: {
+    ...{ type: 'WordLevel', unk_token: 'w0' },
+    vocab: Object.fromEntries(Array.from({ length: 24 }, (_, id) => [`w${id}`, id])),
+  },
+};
+const ids = [3, 20, 7, 7, 0, 3, 20, 11];
+const masks = { causal: true, window: 0, validLen: 0, blocked: [] };
+
+/** Both models of the same file. @param {'rotary' | 'sinusoidal'} positions */
+async function both(positions) {
+  const { bytes, model, config } = smallLanguageModel(attn, positions);
+  const files = [
+    new File([/** @type {any} */ (bytes)], 'model.safetensors'),
+    new File([JSON.stringify(tokenizer)], 'tokenizer.json'),
+  ];
+  const given = files.map((file) => /** @type {[string, File]} */ ([file.name, file]));
+  const opening = OwnModel.open(attn, { files: given, pageTokens: null });
+  for (;;) {
+    const { done, value } = await opening.next();
+    if (done) return { pages: new Pages(attn, model), own: value, config };
+  }
+}
+
+/** @param {any} config @param {object} [changes] @returns {any} */
+const givenOf = ({ dModel, numHeads, base, positions }, changes) => ({
+  ...{ ids, tokens: ids.map(String), dModel, heads: numHeads, head: 1, layer: 1, base, seed: 1 },
+  ...{ weights: 'learned', encoding: 'sinusoidal', rotary: positions === 'rotary', norm: 'pre' },
+  ...masks,
+  ...changes,
+});
+
+/** @param {any} a @param {any} b @param {string} where */
+function near(a, b, where) {
+  assert.deepEqual([...a.shape], [...b.shape], where);
+  a.data.forEach((/** @type {number} */ value, /** @type {number} */ i) =>
+    assert.ok(Math.abs(value - b.data[i]) < 1e-5, `${where} ${i}: ${value}, ${b.data[i]}`),
+  );
+}
+
+for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
+  test(`both models describe and compute a layer alike, ${positions}`, async () => {
+    const { pages, own, config } = await both(positions);
+    for (const changes of [{}, { layer: 0 }, { window: 2, blocked: [{ row: 4, column: 3 }] }]) {
+      const given = givenOf(config, changes);
+      const described = /** @type {any} */ (own.facts.description.layers[given.layer]);
+      for (const [name, value] of Object.entries(pages.described(given))) {
+        if (name !== 'normEps') assert.equal(described[name], value, name);
+      }
+      const runs = [pages.block(given), own.block(given)];
+      assert.deepEqual(Object.keys(runs[0].stages), Object.keys(runs[1].stages));
+      for (const id of Object.keys(runs[0].stages)) {
+        near(runs[0].stages[id], runs[1].stages[id], id);
+      }
+      const known = [pages.parameters(given).parameters, own.parameters(given).parameters];
+      assert.deepEqual(Object.keys(known[0]), Object.keys(known[1]));
+      for (const id of Object.keys(known[0])) assert.deepEqual(known[0][id], known[1][id], id);
+      const exclusion = exclusionOf(given, ids.length);
+      const [a, b] = [pages, own].map((model) => model.sentence(given, exclusion).attend());
+      near(a.weights, b.weights, 'weights');
+      near(a.output, b.output, 'output');
+    }
+    const given = givenOf(config);
+    const decoded = [pages.decode(given), own.decode(given)];
+    for (const part of /** @type {const} */ (['keys', 'values', 'output'])) {
+      near(decoded[0][part], decoded[1][part], part);
+    }
+  });
+}
+
+test('both models have the same losses in any order', async () => {
+  const { pages, own } = await both('rotary');
+  const given = { ids, order: ids.map((_, i) => i).reverse() };
+  const [a, b] = [finish(pages.losses(given)), finish(own.losses(given))];
+  b.losses.forEach((loss, i) => assert.ok(Math.abs(loss - a.losses[i]) < 1e-5));
+});
+
+test('the page’s model keeps the values of a sentence only for the same masks', async () => {
+  const { pages, config } = await both('rotary');
+  const given = givenOf(config);
+  const first = pages.stream(given);
+  assert.equal(pages.stream(given), first);
+  const other = pages.stream(givenOf(config, { causal: false }));
+  assert.notDeepEqual(other.data, first.data);
+  assert.equal(pages.stream(given), first);
+});
+
+test('an untrained layer may change between two questions', () => {
+  const spelled = new Spelled(attn);
+  const given = (/** @type {number} */ seed, /** @type {'pre' | 'post'} */ norm) => ({
+    ...givenOf({ dModel: 16, numHeads: 2, base: 100, positions: '' }, { layer: 0, seed, norm }),
+    ...{ weights: 'xavier', tokens: ['the', 'cat', 'sat'], ids: [] },
+  });
+  const before = spelled.decode(given(1, 'post')).output;
+  spelled.block(given(2, 'pre'));
+  assert.deepEqual(spelled.decode(given(1, 'post')).output, before);
+  const { parameters } = spelled.parameters(given(1, 'post'));
+  assert.deepEqual(Object.keys(parameters).sort(), [
+    ...['attention', 'feedForward', 'hidden', 'k', 'q', 'v'],
+  ]);
+});
