@@ -11,6 +11,7 @@ import { load as loadInWorker } from 'attn/worker';
 
 import { assertInputGradient, dot } from './differences.js';
 import { variants } from './everyVariant.js';
+import { kLayers } from './layerClasses.js';
 
 /** @import { TrainingAttn, Tensor, Variable } from 'attn' */
 /** @import { RemoteAttn } from 'attn/worker' */
@@ -177,6 +178,13 @@ const kForwards = {
     (x) => attn.scaledDotProductAttention(x, x, x, { causal: true, softcap: 5 }).output,
   ],
 };
+
+test('every_layer_that_takes_a_variable_is_listed_here', () => {
+  for (const [name] of kLayers) {
+    // Embedding takes token ids.
+    if (name !== 'Embedding') assert.ok(name in kForwards, name);
+  }
+});
 
 for (const [name, [record, compute]] of Object.entries(kForwards)) {
   test(`${name}_has_the_bits_of_tensors_and_gradients_that_match_differences`, () => {

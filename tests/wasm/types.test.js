@@ -6,6 +6,8 @@ import { test } from 'node:test';
 
 import ts from 'typescript';
 
+import { kLayers } from './layerClasses.js';
+
 const root = join(import.meta.dirname, '../..');
 
 /** A user's program. The marked lines must not compile. */
@@ -394,29 +396,6 @@ for (const [which, lib] of Object.entries(kLibraries)) {
   });
 }
 
-/** The classes that have `forward`, each with valid options. */
-const Classes = {
-  AddNorm: '{ width: 8 }',
-  AdditiveAttention: '{ queryDim: 8, keyDim: 8, numHiddens: 8 }',
-  BahdanauDecoder: '{ vocabSize: 8, embedSize: 8, numHiddens: 8, numLayers: 1 }',
-  Conv1d: '{ inChannels: 8, outChannels: 8, kernelSize: 3 }',
-  Embedding: '{ numEmbeddings: 8, embeddingDim: 8 }',
-  FeedForward: '{ dModel: 8, dimFeedforward: 8 }',
-  GRU: '{ inputSize: 8, hiddenSize: 8 }',
-  GatedFeedForward: '{ dModel: 8, dimFeedforward: 8 }',
-  LayerNorm: '{ width: 8 }',
-  LearnedPositionalEncoding: '{ maxLength: 8, dModel: 8 }',
-  Linear: '{ inFeatures: 8, outFeatures: 8 }',
-  MultiHeadAttention: '{ dModel: 8 }',
-  RMSNorm: '{ width: 8 }',
-  RNN: '{ inputSize: 8, hiddenSize: 8 }',
-  RotaryEmbedding: '{ rotaryDim: 8 }',
-  TransformerDecoder: '{ dModel: 8, dimFeedforward: 8, numLayers: 1 }',
-  TransformerDecoderLayer: '{ dModel: 8, dimFeedforward: 8 }',
-  TransformerEncoder: '{ dModel: 8, dimFeedforward: 8, numLayers: 1 }',
-  TransformerEncoderLayer: '{ dModel: 8, dimFeedforward: 8 }',
-};
-
 /**
  * Creates every layer with and without training. The test requests hover texts and completions in this
  * source.
@@ -435,8 +414,10 @@ tape.clear(); variable.item(); optimizer.lr; linear.dispose(); handle.dispose();
 
 test('completions_are_documented_and_forward_is_described_everywhere', () => {
   const path = join(root, 'build/hovered.mts');
-  const layers = Object.entries(Classes).flatMap(([name, options]) =>
-    ['attn', 'training'].map((module) => `new ${module}.${name}(${options}).forward;`),
+  const layers = kLayers.flatMap(([name, options]) =>
+    ['attn', 'training'].map(
+      (module) => `new ${module}.${name}(${JSON.stringify(options)}).forward;`,
+    ),
   );
   const source = hovered + layers.join('\n');
   const service = languageService(path, source);

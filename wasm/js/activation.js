@@ -16,7 +16,10 @@ import { checkChoice } from './errors.js';
  * @typedef {'relu' | 'gelu' | 'geluTanh' | 'silu' | 'tanh' | 'sigmoid'} Activation
  */
 
-/** The activations, in the order of the C++ enumeration. */
+/**
+ * The activations, in the order of the C++ enumeration.
+ * @type {readonly Activation[]}
+ */
 export const kActivations = ['relu', 'gelu', 'geluTanh', 'silu', 'tanh', 'sigmoid'];
 
 /**
