@@ -63,7 +63,7 @@ void matmul(const ConstTensor& a, const ConstTensor& b, const Tensor& output, Co
     kernels.pack(cols, depth, right.pointer(m / right.size(1), m % right.size(1)), right.stride(3),
                  right.stride(2), packed + m * packed_size);
   });
-  const index blocks = kernels::pieces(rows, kernels.product_rows);
+  const index blocks = kernels::ceil_divide(rows, kernels.product_rows);
   run.parallel_for(products * blocks,
                    work * static_cast<double>(rows) * static_cast<double>(products),
                    [&](index task, int worker) noexcept {

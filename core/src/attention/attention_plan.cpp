@@ -126,11 +126,11 @@ const float* make_distance_bias(const AttentionProblem& p, runtime::Execution& r
 const float* make_relative_keys(const AttentionProblem& p, runtime::Execution& run) {
   const ConstTensor& keys = p.options.relative_keys;
   if (keys.is_none()) return nullptr;
-  const index size = kernels::packed_size(p.distances(), p.head_dim);
+  const index size = kernels::packed_size(p.num_distances(), p.head_dim);
   float* const packed =
       run.floats(product("relative_keys", {p.query_heads, size}), "attention relative keys");
   for (index h = 0; h < p.query_heads; ++h) {
-    run.kernels().pack(p.distances(), p.head_dim, keys.pointer(h, 0, 0), keys.stride(1),
+    run.kernels().pack(p.num_distances(), p.head_dim, keys.pointer(h, 0, 0), keys.stride(1),
                        keys.stride(2), packed + h * size);
   }
   return packed;
@@ -139,11 +139,12 @@ const float* make_relative_keys(const AttentionProblem& p, runtime::Execution& r
 const float* make_relative_values(const AttentionProblem& p, index cols, runtime::Execution& run) {
   const ConstTensor& values = p.options.relative_values;
   if (values.is_none()) return nullptr;
-  float* const table = run.floats(product("relative_values", {p.query_heads, p.distances(), cols}),
-                                  "attention relative values");
+  float* const table =
+      run.floats(product("relative_values", {p.query_heads, p.num_distances(), cols}),
+                 "attention relative values");
   float* row = table;
   for (index h = 0; h < p.query_heads; ++h) {
-    for (index c = 0; c < p.distances(); ++c, row += cols) {
+    for (index c = 0; c < p.num_distances(); ++c, row += cols) {
       for (index d = 0; d < p.value_dim; ++d) row[d] = values(h, c, d);
       std::fill(row + p.value_dim, row + cols, 0.0F);
     }
@@ -176,11 +177,11 @@ AttentionHead common_head(const AttentionProblem& p, const kernels::KernelTable&
     head.random_seed = o.dropout_random.seed;
     head.random_stream = o.dropout_random.stream;
     // A weight is kept if its random word is at least `drop_below`. With dropout 1, the largest
-    // word still fulfils this condition. Kept weights are therefore multiplied by a `kept_factor`
+    // word still fulfils this condition. Kept weights are therefore multiplied by a `dropout_scale`
     // of 0.
     head.drop_below = static_cast<std::uint32_t>(
         std::min(static_cast<double>(o.dropout) * 0x1p32, static_cast<double>(UINT32_MAX)));
-    head.kept_factor = o.dropout < 1 ? 1.0F / (1.0F - o.dropout) : 0.0F;
+    head.dropout_scale = o.dropout < 1 ? 1.0F / (1.0F - o.dropout) : 0.0F;
   }
   return head;
 }
@@ -253,10 +254,10 @@ void AttentionPlan::set_head(index b, index h, AttentionHead& head) const noexce
   head.relative_offset = p.offset_of(b);
   if (relative_keys_) {
     head.packed_relative_keys =
-        relative_keys_ + h * kernels::packed_size(p.distances(), p.head_dim);
+        relative_keys_ + h * kernels::packed_size(p.num_distances(), p.head_dim);
   }
   if (relative_values_) {
-    head.relative_values = relative_values_ + h * p.distances() * value_cols_;
+    head.relative_values = relative_values_ + h * p.num_distances() * value_cols_;
   }
   head.dropout_row = (b * p.query_heads + h) * p.num_queries;
 }

@@ -34,7 +34,7 @@ struct AttentionTerms : AttentionSizes {
   static constexpr std::int64_t kFar = std::int64_t{1} << 32;
 
   /// The number of distances that relative keys and values distinguish.
-  std::int64_t distances() const { return 2 * max_distance + 1; }
+  std::int64_t num_distances() const { return 2 * max_distance + 1; }
 
   /// The number of tables: one per batch entry if valid_lens or key_lens is set, otherwise one.
   bool differs_by_entry() const {

@@ -66,7 +66,7 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
     }
   }
   const std::int64_t block_rows = std::max<std::int64_t>(1, kNumbersPerTask / cols);
-  const std::int64_t blocks = kernels::pieces(rows, block_rows);
+  const std::int64_t blocks = kernels::ceil_divide(rows, block_rows);
   run.parallel_for(from.size(0) * heads * blocks, [&](std::int64_t task, int worker) noexcept {
     const std::int64_t row = task % blocks * block_rows;
     const std::int64_t h = task / blocks % heads;

@@ -92,22 +92,23 @@ void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
   const WorkerScratch scratch(plan, run);
   const AttentionProblem& p = plan.problem();
   const index heads = p.batch * p.query_heads;
-  run.parallel_for(
-      kernels::pieces(heads, kFewKeyHeads), multiply_adds(p), [&](index task, int worker) noexcept {
-        const index begin = task * kFewKeyHeads;
-        index b = begin / p.query_heads;
-        index h = begin % p.query_heads;
-        AttentionHead head = plan.first_head();
-        for (index i = begin; i < std::min(begin + kFewKeyHeads, heads); ++i) {
-          plan.set_head(b, h, head);
-          const ScoreOutputs outputs(p.options, b, h);
-          run.kernels().attend_few_keys(head, outputs.data(), outputs.count, scratch.at(worker));
-          if (++h == p.query_heads) {
-            h = 0;
-            ++b;
-          }
-        }
-      });
+  run.parallel_for(kernels::ceil_divide(heads, kFewKeyHeads), multiply_adds(p),
+                   [&](index task, int worker) noexcept {
+                     const index begin = task * kFewKeyHeads;
+                     index b = begin / p.query_heads;
+                     index h = begin % p.query_heads;
+                     AttentionHead head = plan.first_head();
+                     for (index i = begin; i < std::min(begin + kFewKeyHeads, heads); ++i) {
+                       plan.set_head(b, h, head);
+                       const ScoreOutputs outputs(p.options, b, h);
+                       run.kernels().attend_few_keys(head, outputs.data(), outputs.count,
+                                                     scratch.at(worker));
+                       if (++h == p.query_heads) {
+                         h = 0;
+                         ++b;
+                       }
+                     }
+                   });
 }
 
 /// Computes attention for a single query. Its keys are divided into parts of fixed size. The
@@ -116,7 +117,7 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   constexpr index kSplit = kernels::kSplitKeys;
   const KernelTable& kernels = run.kernels();
   const AttentionProblem& p = plan.problem();
-  const index all_parts = kernels::pieces(p.num_keys, kSplit);
+  const index all_parts = kernels::ceil_divide(p.num_keys, kSplit);
   const index heads = p.batch * p.query_heads;
   const index part_size = kernels.part_size(plan.first_head());
   float* const parts =
@@ -129,7 +130,7 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
     const index begin = plan.key_begin(b, 0);
     const index end = plan.key_end(b, 0);
     const index first = begin / kSplit;
-    return Range{first, end > begin ? kernels::pieces(end, kSplit) - first : 0};
+    return Range{first, end > begin ? kernels::ceil_divide(end, kSplit) - first : 0};
   };
   run.parallel_for(heads * all_parts, multiply_adds(p), [&](index task, int worker) noexcept {
     const index b = task / all_parts / p.query_heads;
@@ -161,9 +162,9 @@ void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::
                       Attend&& attend) noexcept {
   const index heads = p.batch * p.query_heads;
   const index threads = run.num_threads();
-  const index blocks = kernels::pieces(p.num_queries, kernels.attention_step);
-  index tasks = kernels::pieces(p.num_queries, kernels.attention_rows);
-  if (threads > 1) tasks = std::clamp(kernels::pieces(4 * threads, heads), tasks, blocks);
+  const index blocks = kernels::ceil_divide(p.num_queries, kernels.attention_step);
+  index tasks = kernels::ceil_divide(p.num_queries, kernels.attention_rows);
+  if (threads > 1) tasks = std::clamp(kernels::ceil_divide(4 * threads, heads), tasks, blocks);
   while (tasks < blocks && heads * tasks % threads != 0) ++tasks;
   const auto begin = [&](index task) {
     return std::min(blocks * task / tasks * kernels.attention_step, p.num_queries);

@@ -12,14 +12,14 @@ namespace attn::kernels {
 /// Number of keys in a block that is processed along a row of scores. Blocks start at multiples of
 /// this number, counted from key 0, regardless of the mask. Sums are therefore always formed in the
 /// same order.
-inline constexpr index kKeyTile = 256;
+inline constexpr index kRowBlockKeys = 256;
 
 /// The largest number of keys for which few_keys.hpp computes attention. All of these keys fit in
 /// one tile. With a limit of 64 keys, few_keys.hpp was no faster than the code for many tiles.
 inline constexpr index kFewKeys = 16;
 
-/// Number of keys per part if the keys of a query are split; a multiple of kKeyTile.
-inline constexpr index kSplitKeys = 2 * kKeyTile;
+/// Number of keys per part if the keys of a query are split; a multiple of kRowBlockKeys.
+inline constexpr index kSplitKeys = 2 * kRowBlockKeys;
 
 /// The stages of a score on its way to a weight, in the order in which attention computes them.
 enum class ScoreStage : int {
@@ -84,7 +84,7 @@ struct AttentionHead {
   index dropout_row = 0;         ///< number of rows of weights that precede this head's rows
   std::uint32_t drop_below = 0;  ///< limit of random words: a weight is dropped if its word is
                                  ///< below this number
-  float kept_factor = 1;
+  float dropout_scale = 1;
 };
 
 /// A head with bf16 query, key and value; without relative keys and values and without dropout.

@@ -78,29 +78,31 @@ bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
                   const typename Tiles::Scratch& scratch) noexcept {
   using Isa = typename Tiles::Isa;
   const index row = block.first + r;
-  const float* values = Tiles::finish_values(head, r, scratch);
+  const float* accumulator = Tiles::finish_accumulator(head, r, scratch);
   if (head.log_sum_exp) {
     head.log_sum_exp[row * head.log_sum_exp_row] =
         compute_log_sum_exp<Isa>(head, scratch.max[r], scratch.sum[r]);
   }
-  return write_output<Isa>(head, row, values, reciprocal_sum<Isa>(Tiles::total_weight(r, scratch)));
+  return write_output<Isa>(head, row, accumulator,
+                           reciprocal_sum<Isa>(Tiles::total_weight(r, scratch)));
 }
 
-/// Recomputes the chosen queries of [first, first + count), because their outputs are not finite: a
-/// weight of zero may have been multiplied by an excluded infinity or NaN.
+/// Recomputes the selected queries of [first, first + count), because their outputs are not finite:
+/// a weight of zero may have been multiplied by an excluded infinity or NaN.
 template <class Tiles>
-QueryBlock attend_again(const typename Tiles::Head& head, index first, index count,
-                        const bool* chosen, const typename Tiles::Scratch& scratch) noexcept {
+QueryBlock recompute_queries(const typename Tiles::Head& head, index first, index count,
+                             const bool* selected,
+                             const typename Tiles::Scratch& scratch) noexcept {
   constexpr index kTileKeys = Tiles::Isa::kTileKeys;
   const QueryBlock block = begin_block<Tiles>(head, first, count, scratch);
   for (index key0 = block.key_begin / kTileKeys * kTileKeys; key0 < block.key_end;
        key0 += kTileKeys) {
     Tiles::prepare_tile(head, key0, scratch);
-    attend_tile<Tiles>(head, block, key0, key0 + kTileKeys, chosen, scratch);
+    attend_tile<Tiles>(head, block, key0, key0 + kTileKeys, selected, scratch);
   }
   Tiles::finish(head, block, scratch);
   for (index r = 0; r < count; ++r) {
-    if (chosen[r]) finish_query<Tiles>(head, block, r, scratch);
+    if (selected[r]) finish_query<Tiles>(head, block, r, scratch);
   }
   return block;
 }
@@ -124,14 +126,14 @@ template <class Tiles>
 void finish_block(const typename Tiles::Head& head, const QueryBlock& block,
                   const ScoreOutput* outputs, int num_outputs,
                   const typename Tiles::Scratch& scratch) noexcept {
-  bool again[Tiles::kQueries];
-  bool any_again = false;
+  bool not_finite[Tiles::kQueries];
+  bool any_not_finite = false;
   Tiles::finish(head, block, scratch);
   for (index r = 0; r < block.count; ++r) {
-    again[r] = !finish_query<Tiles>(head, block, r, scratch);
-    any_again |= again[r];
+    not_finite[r] = !finish_query<Tiles>(head, block, r, scratch);
+    any_not_finite |= not_finite[r];
   }
-  if (any_again) attend_again<Tiles>(head, block.first, block.count, again, scratch);
+  if (any_not_finite) recompute_queries<Tiles>(head, block.first, block.count, not_finite, scratch);
   finish_scores<Tiles>(head, block, outputs, num_outputs, scratch);
 }
 

@@ -33,25 +33,25 @@ ATTN_INLINE bool is_finite(const float* x, index count) noexcept {
   return check == 0.0F && xsimd::all(checks == F(0.0F));
 }
 
-/// values += Σ_c distances_c · a^V_c.
+/// accumulator += Σ_c distance_weights_c · a^V_c.
 template <class Isa>
-ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* distances,
-                                     float* values) noexcept {
+ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* distance_weights,
+                                     float* accumulator) noexcept {
   using F = Floats<Isa>;
   const index cols = value_cols<Isa>(head);
   for (index c = 0; c <= 2 * head.max_distance; ++c) {
-    const F weight(distances[c]);
+    const F weight(distance_weights[c]);
     const float* row = head.relative_values + c * cols;
     for (index j = 0; j < cols; j += kWidth<Isa>) {
-      Isa::madd(weight, F::load_unaligned(row + j), F::load_unaligned(values + j))
-          .store_unaligned(values + j);
+      Isa::madd(weight, F::load_unaligned(row + j), F::load_unaligned(accumulator + j))
+          .store_unaligned(accumulator + j);
     }
   }
 }
 
-/// output = factor · values. Returns true if the whole output is finite.
+/// output = factor · accumulator. Returns true if the whole output is finite.
 template <class Isa>
-bool write_output(const AttentionHead& head, index row, const float* values,
+bool write_output(const AttentionHead& head, index row, const float* accumulator,
                   float factor) noexcept {
   using F = Floats<Isa>;
   float* output = head.output.at(row);
@@ -61,13 +61,13 @@ bool write_output(const AttentionHead& head, index row, const float* values,
   F checks(0.0F);
   if (head.output.col == 1) {
     for (; c + kWidth<Isa> <= head.value_dim; c += kWidth<Isa>) {
-      const F value = F::load_unaligned(values + c) * F(factor);
+      const F value = F::load_unaligned(accumulator + c) * F(factor);
       checks += value - value;
       value.store_unaligned(output + c);
     }
   }
   for (; c < head.value_dim; ++c) {
-    const float value = values[c] * factor;
+    const float value = accumulator[c] * factor;
     check += value - value;
     output[c * head.output.col] = value;
   }

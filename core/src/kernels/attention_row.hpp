@@ -19,8 +19,9 @@ namespace attn::kernels {
 struct RowSums {
   float* row_max;
   float* row_sum;
-  float* values;     ///< unnormalised output, one float per value column
-  float* distances;  ///< sums of weights for each clipped distance (relative columns), or null
+  float* accumulator;  ///< unnormalised output, one float per value column
+  float*
+      distance_weights;  ///< sums of weights for each clipped distance (relative columns), or null
 };
 
 /// The scratch memory of one query.
@@ -28,12 +29,13 @@ template <class Isa>
 class RowScratch {
  public:
   static index size(const AttentionHead& head) noexcept {
-    return 2 * round_up(head.head_dim, kPanelWidth) + kKeyTile + kPanelWidth + kept_size(head) +
-           sums_size(head) + (head.packed_relative_keys ? relative_cols<Isa>(head) : 0);
+    return 2 * round_up(head.head_dim, kPanelWidth) + kRowBlockKeys + kPanelWidth +
+           widened_size(head) + sums_size(head) +
+           (head.packed_relative_keys ? relative_cols<Isa>(head) : 0);
   }
   /// Number of floats in a block of values or of keys.
-  static index kept_size(const AttentionHead& head) noexcept {
-    return kKeyTile * std::max(value_cols<Isa>(head), round_up(head.head_dim, kWidth<Isa>));
+  static index widened_size(const AttentionHead& head) noexcept {
+    return kRowBlockKeys * std::max(value_cols<Isa>(head), round_up(head.head_dim, kWidth<Isa>));
   }
   /// Number of floats in a RowSums.
   static index sums_size(const AttentionHead& head) noexcept {
@@ -47,17 +49,17 @@ class RowScratch {
   }
 
   RowScratch(const AttentionHead& head, float* memory) noexcept : query(memory) {
-    scaled_again = query + round_up(head.head_dim, kPanelWidth);
-    scores = scaled_again + round_up(head.head_dim, kPanelWidth);
-    kept = scores + kKeyTile + kPanelWidth;
-    sums = sums_at(head, kept + kept_size(head));
+    pair_scaled_query = query + round_up(head.head_dim, kPanelWidth);
+    scores = pair_scaled_query + round_up(head.head_dim, kPanelWidth);
+    widened = scores + kRowBlockKeys + kPanelWidth;
+    sums = sums_at(head, widened + widened_size(head));
     relative_products = head.packed_relative_keys ? sums.row_max + sums_size(head) : nullptr;
   }
 
-  float* query;         ///< scaled
-  float* scaled_again;  ///< the query multiplied by kPairScale
-  float* scores;        ///< scores of one block of keys
-  float* kept;          ///< values or keys of one block, as floats
+  float* query;              ///< scaled
+  float* pair_scaled_query;  ///< the query multiplied by kPairScale
+  float* scores;             ///< scores of one block of keys
+  float* widened;            ///< values or keys of one block, as floats
   RowSums sums;
   float* relative_products;  ///< products of the query with the Shaw table, or null
 };
@@ -81,11 +83,11 @@ void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& sc
 /// Initialises the sums before the first key. At first they contain only the sink's score, which is
 /// −∞ if there is no sink.
 template <class Isa>
-void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noexcept {
-  *sums.row_max = extra;
-  *sums.row_sum = extra == kMinusInfinity ? 0.0F : 1.0F;
-  std::fill_n(sums.values, value_cols<Isa>(head), 0.0F);
-  if (sums.distances) std::fill_n(sums.distances, relative_cols<Isa>(head), 0.0F);
+void begin_row(const AttentionHead& head, float sink, const RowSums& sums) noexcept {
+  *sums.row_max = sink;
+  *sums.row_sum = sink == kMinusInfinity ? 0.0F : 1.0F;
+  std::fill_n(sums.accumulator, value_cols<Isa>(head), 0.0F);
+  if (sums.distance_weights) std::fill_n(sums.distance_weights, relative_cols<Isa>(head), 0.0F);
 }
 
 /// scores_j = q · k_j for keys from key0 on.
@@ -96,12 +98,12 @@ void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index k
   bool done = false;
   with_type(rows.type, rows.data, [&](const auto* key) ATTN_INLINED {
     done = dot_rows<Isa>(head.head_dim, scratch.query, key + key0 * rows.row, rows.row, keys,
-                         scores, scratch.scaled_again);
+                         scores, scratch.pair_scaled_query);
   });
   if (!done) {
     const index cols = round_up(head.head_dim, kWidth<Isa>);
-    widen_rows<Isa>(rows, key0, keys, head.head_dim, cols, scratch.kept);
-    const float* const widened = scratch.kept;
+    widen_rows<Isa>(rows, key0, keys, head.head_dim, cols, scratch.widened);
+    const float* const widened = scratch.widened;
     dot_rows<Isa>(head.head_dim, scratch.query, widened, cols, keys, scores, nullptr);
   }
   if (!rows.scales) return;
@@ -113,20 +115,20 @@ void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index k
 /// values are copied without their scales.
 template <class Isa>
 void copy_attended(const AttentionHead& head, index row, index key0, index keys,
-                   float* kept) noexcept {
+                   float* to) noexcept {
   const index cols = value_cols<Isa>(head);
   for (index j = 0; j < keys; ++j) {
     const index count = is_attended<Isa>(head, row, key0 + j) ? head.value_dim : 0;
-    widen_rows<Isa>(head.stored_value, key0 + j, 1, count, cols, kept + j * cols);
+    widen_rows<Isa>(head.stored_value, key0 + j, 1, count, cols, to + j * cols);
   }
 }
 
 /// sums = sums · factor + Σ_j weight_j · v_j for one block of keys. Scales are multiplied into the
 /// weights. With `skip_excluded`, values of excluded keys are not even multiplied by zero, and the
-/// values of all other keys are copied to `kept_values`.
+/// values of all other keys are copied to `copies`.
 template <class Isa>
 void add_weighted_values(const AttentionHead& head, index row, index key0, index keys,
-                         bool skip_excluded, float* weights, float factor, float* kept_values,
+                         bool skip_excluded, float* weights, float factor, float* copies,
                          float* sums) noexcept {
   const index cols = value_cols<Isa>(head);
   const StoredRows& rows = head.stored_value;
@@ -137,55 +139,57 @@ void add_weighted_values(const AttentionHead& head, index row, index key0, index
       weights[j] = skip ? 0.0F : weights[j] * scales[j * rows.scale_row];
     }
   }
-  const auto add_kept = [&] {
-    copy_attended<Isa>(head, row, key0, keys, kept_values);
-    add_weighted_rows<Isa>(keys, weights, kept_values, cols, cols, factor, sums);
+  const auto add_copies = [&] {
+    copy_attended<Isa>(head, row, key0, keys, copies);
+    add_weighted_rows<Isa>(keys, weights, copies, cols, cols, factor, sums);
   };
-  if (skip_excluded) return add_kept();
+  if (skip_excluded) return add_copies();
   with_type(rows.type, rows.data, [&](const auto* value) ATTN_INLINED {
     const auto* first = value + key0 * rows.row;
     if constexpr (std::is_same_v<decltype(value), const float*>) {
       add_weighted_rows<Isa>(keys, weights, first, rows.row, cols, factor, sums);
     } else {
-      if (!reads_stored<Isa>(first, cols, 4, weights, keys)) return add_kept();
-      add_weighted_rows<Isa>(keys, weights, first, rows.row, cols, factor, kept_values, sums);
+      if (!reads_stored<Isa>(first, cols, 4, weights, keys)) return add_copies();
+      add_weighted_rows<Isa>(keys, weights, first, rows.row, cols, factor, copies, sums);
     }
   });
 }
 
-/// Adds keys [key_begin, key_end) to the sums; key_begin is a multiple of kKeyTile. With
+/// Adds keys [key_begin, key_end) to the sums; key_begin is a multiple of kRowBlockKeys. With
 /// `skip_excluded`, values of excluded keys are not even multiplied by zero.
 template <class Isa>
 void add_keys(const AttentionHead& head, index row, index key_begin, index key_end,
               bool skip_excluded, const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
-  for (index key0 = key_begin; key0 < key_end; key0 += kKeyTile) {
-    const index keys = std::min(kKeyTile, key_end - key0);
+  for (index key0 = key_begin; key0 < key_end; key0 += kRowBlockKeys) {
+    const index keys = std::min(kRowBlockKeys, key_end - key0);
     const index padded_keys = round_up(keys, kWidth<Isa>);
     dot_keys<Isa>(head, scratch, key0, keys, scratch.scores);
     modify_scores<Isa>(head, row, key0, keys, scratch.relative_products, ScoreStage::kWeights,
                        scratch.scores);
     const float old_max = *sums.row_max;
     const float new_max = std::max(old_max, max_of<Isa>(scratch.scores, padded_keys));
-    const float sum = exp_all<Isa>(scratch.scores, padded_keys, safe_shift<Isa>(new_max), 1.0F);
+    const float sum = exp_all<Isa>(scratch.scores, padded_keys, max_or_zero<Isa>(new_max), 1.0F);
     // Equal maxima need no rescaling, even if both are −∞.
     const float factor = new_max == old_max ? 1.0F : exp_scalar<Isa>(old_max - new_max);
     *sums.row_sum = *sums.row_sum * factor + sum;
     *sums.row_max = new_max;
     if (head.random_words) drop_weights<Isa>(head, row, key0, keys, scratch.scores);
-    if (sums.distances) {
-      for (index c = 0; c <= 2 * head.max_distance; ++c) sums.distances[c] *= factor;
-      add_to_distances<Isa>(head, row, key0, keys, scratch.scores, sums.distances);
+    if (sums.distance_weights) {
+      for (index c = 0; c <= 2 * head.max_distance; ++c) sums.distance_weights[c] *= factor;
+      sum_by_distance<Isa>(head, row, key0, keys, scratch.scores, sums.distance_weights);
     }
     add_weighted_values<Isa>(head, row, key0, keys, skip_excluded, scratch.scores, factor,
-                             scratch.kept, sums.values);
+                             scratch.widened, sums.accumulator);
   }
 }
 
 /// Computes output and log-sum-exp of a query from its sums.
 template <class Isa>
 void finish_row(const AttentionHead& head, index row, const RowSums& sums) noexcept {
-  if (sums.distances) add_relative_values<Isa>(head, sums.distances, sums.values);
-  write_output<Isa>(head, row, sums.values, reciprocal_sum<Isa>(*sums.row_sum));
+  if (sums.distance_weights) {
+    add_relative_values<Isa>(head, sums.distance_weights, sums.accumulator);
+  }
+  write_output<Isa>(head, row, sums.accumulator, reciprocal_sum<Isa>(*sums.row_sum));
   if (head.log_sum_exp) {
     head.log_sum_exp[row * head.log_sum_exp_row] =
         static_cast<float>(static_cast<double>(*sums.row_max) + natural_log<Isa>(*sums.row_sum));
@@ -197,15 +201,15 @@ template <class Isa>
 void write_row(const AttentionHead& head, index row, const ScoreOutput& out,
                const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
   float* scores = scratch.scores;
-  for (index key0 = 0; key0 < head.num_keys; key0 += kKeyTile) {
-    const index keys = std::min(kKeyTile, head.num_keys - key0);
+  for (index key0 = 0; key0 < head.num_keys; key0 += kRowBlockKeys) {
+    const index keys = std::min(kRowBlockKeys, head.num_keys - key0);
     dot_keys<Isa>(head, scratch, key0, keys, scores);
     if (out.stage != ScoreStage::kWeights) {
       store_scores<Isa>(head, out, row, key0, keys, scratch.relative_products, scores);
       continue;
     }
     modify_scores<Isa>(head, row, key0, keys, scratch.relative_products, out.stage, scores);
-    exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), safe_shift<Isa>(*sums.row_max),
+    exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), max_or_zero<Isa>(*sums.row_max),
                  reciprocal_sum<Isa>(*sums.row_sum));
     store_weights<Isa>(head, out, row, key0, keys, *sums.row_sum, scores);
   }

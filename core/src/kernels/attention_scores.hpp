@@ -46,8 +46,8 @@ ATTN_INLINE void add_relative_keys(const AttentionHead& head, index row, index k
 
 /// Adds each weight to the sum of its clipped distance.
 template <class Isa>
-void add_to_distances(const AttentionHead& head, index row, index key0, index keys,
-                      const float* weights, float* distance_sums) noexcept {
+void sum_by_distance(const AttentionHead& head, index row, index key0, index keys,
+                     const float* weights, float* distance_sums) noexcept {
   const RelativeSpan span = relative_span<Isa>(head, row, key0, keys);
   float* middle = distance_sums + span.column_of_first - span.first;
   for (index j = 0; j < span.first; ++j) distance_sums[0] += weights[j];
@@ -165,7 +165,7 @@ void drop_weights(const AttentionHead& head, index row, index key0, index keys,
                       static_cast<std::uint64_t>(first + j0 / 4), (count + 3) / 4, words);
     for (index j = 0; j < count; ++j) {
       const bool keep = words[j] >= head.drop_below;
-      weights[j0 + j] = keep ? weights[j0 + j] * head.kept_factor : 0.0F;
+      weights[j0 + j] = keep ? weights[j0 + j] * head.dropout_scale : 0.0F;
     }
   }
 }

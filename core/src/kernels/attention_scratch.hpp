@@ -66,29 +66,29 @@ struct BlockScratch {
     rows = take(shared, kScoreRow);
     row_memory = shared;
     queries = reinterpret_cast<Element*>(take(own, depth));
-    values = take(own, value_cols<Isa>(head));
+    accumulator = take(own, value_cols<Isa>(head));
     max = take(own, 1);
     sum = take(own, 1);
     key_begin = reinterpret_cast<std::int32_t*>(take(own, 1));
     key_end = reinterpret_cast<std::int32_t*>(take(own, 1));
     if (head.packed_relative_keys) relative_products = take(own, relative_cols<Isa>(head));
-    if (head.relative_values) distances = take(own, relative_cols<Isa>(head));
+    if (head.relative_values) distance_weights = take(own, relative_cols<Isa>(head));
   }
 
-  float* tile;       ///< Isa::kTileKeys × kQueries: scores, then weights, as floats or pairs
-  Element* queries;  ///< depth × kQueries
-  float* values;     ///< unnormalised outputs (kQueries × value columns), which are transposed with
-                     ///< tile hardware
-  float* max;        ///< for each query, an integer near the largest score so far, or −∞
-  float* sum;        ///< per query
-  float* factor;     ///< for each query, the factor that rescales its sums
+  float* tile;         ///< Isa::kTileKeys × kQueries: scores, then weights, as floats or pairs
+  Element* queries;    ///< depth × kQueries
+  float* accumulator;  ///< unnormalised outputs (kQueries × value columns), which are transposed
+                       ///< with tile hardware
+  float* max;          ///< for each query, an integer near the largest score so far, or −∞
+  float* sum;          ///< per query
+  float* factor;       ///< for each query, the factor that rescales its sums
   std::int32_t* key_begin;
   std::int32_t* key_end;
   float* rows;                         ///< kQueries × kScoreRow
   float* relative_products = nullptr;  ///< kQueries × relative columns
-  float* distances = nullptr;  ///< kQueries × relative columns: sums of weights for each clipped
-                               ///< distance
-  float* row_memory;           ///< memory of a RowScratch
+  float* distance_weights = nullptr;   ///< kQueries × relative columns: sums of weights for each
+                                       ///< clipped distance
+  float* row_memory;                   ///< memory of a RowScratch
 
  protected:
   static float* take(float*& memory, index count) noexcept {

@@ -4,7 +4,7 @@
 //
 //   m' = max(m, max_j s_j),   f = 2^(m − m'),   l' = l · f + Σ_j 2^(s_j − m')
 //
-// Scores are in units of ln 2, and m is an integer.
+// Scores are in units of ln 2, as in the table of attention_tile.hpp, and m is an integer.
 
 #include "kernels/attention_scratch.hpp"
 
@@ -12,7 +12,7 @@ namespace attn::kernels {
 
 /// The number subtracted from the scores of a query: its maximum, or 0 before the first key.
 template <class Isa>
-ATTN_INLINE Floats<Isa> shift_of(Floats<Isa> max) noexcept {
+ATTN_INLINE Floats<Isa> max_or_zero(Floats<Isa> max) noexcept {
   return xsimd::select(max == Floats<Isa>(kMinusInfinity), Floats<Isa>(0.0F), max);
 }
 
@@ -56,7 +56,7 @@ ATTN_INLINE void raise_maxima(const Floats<Isa> (&tile_max)[Vectors], index col,
         xsimd::select(new_max == old_max, F(1.0F), exp2_nonpositive<Isa>(old_max - new_max));
     factor[v].store_unaligned(scratch.factor + col + v * kW);
     new_max.store_unaligned(scratch.max + col + v * kW);
-    shift[v] = shift_of<Isa>(new_max);
+    shift[v] = max_or_zero<Isa>(new_max);
   });
 }
 

@@ -8,21 +8,32 @@
 //   the numbers that products multiply, and the memory of a block, a BlockScratch.
 // - kQueries: number of queries in a block.
 // - kKeyStep: the first key of a block is a multiple of this number, counted from key 0.
-// - load_queries(head, block, scratch): arranges the queries of a block, with their scale if
-//   scores are scaled before the softmax.
+// - load_queries(head, block, scratch): arranges the queries of a block; see the table below.
 // - begin(head, block, sum, scratch): clears the sums. `sum` is the sink's exponential.
 // - prepare_tile(head, key0, scratch): arranges keys and values, once for all blocks of a pass.
 // - score_tile(head, block, key0, keys, scratch): tile_ji = k_j · q_i.
-// - score_factor(head), row_factor(head): see modify_tile.
+// - score_factor(head), row_factor(head): see the table below.
 // - softmax(head, block, key0, keys, scratch): scores become weights, and sums are updated.
 // - all_values(head, key0, scratch), attended_values(head, row, key0, keys, scratch): the values
 //   from key0 on. The second function gives zeros for keys that query `row` may not attend to.
-// - add_values(head, begin, end, keys, values, scratch): values = values · factor + tileᵀ · V for
-//   queries [begin, end) of a block.
-// - finish(head, block, scratch), finish_values(head, r, scratch), total_weight(r, scratch): after
-//   the last tile, the unnormalised output of query r, and the sum of its weights.
+// - add_values(head, begin, end, keys, values, scratch): accumulator = accumulator · factor +
+//   tileᵀ · V for queries [begin, end) of a block.
+// - finish(head, block, scratch), finish_accumulator(head, r, scratch), total_weight(r, scratch):
+//   after the last tile, the unnormalised output of query r, and the sum of its weights.
 // - attend_row(head, row, outputs, num_outputs, memory): computes a query alone.
 // - write_scores(head, block, outputs, num_outputs, scratch): writes the requested stages.
+//
+// The softmax takes scores in units of ln 2, that is, scores · log2 e. The factors scale and log2 e
+// are applied as early as the arithmetic allows. The steps of modify_tile that need the scores of a
+// query in a row (works_on_rows) multiply by score_factor first and by row_factor last:
+//
+//   tiles              queries          score_tile          score_factor  row_factor  softmax
+//   floats, plain (1)  scale · log2 e   scale · log2 e·q·k  1             1           1
+//   floats, otherwise  scale            scale · q·k         1             log2 e      1
+//   pairs and AMX      sign of scale    ±q·k                |scale|       log2 e      1, or (2)
+//
+// (1) has_plain_scores: scores are products of queries and keys, without other terms.
+// (2) Without rows, modify_tile multiplies by nothing, and softmax by |scale| · log2 e.
 
 #include <algorithm>
 
@@ -51,8 +62,8 @@ ATTN_INLINE void multiply_keys(index lanes, index keys, index depth,
   }
 }
 
-/// values = values · factor + tileᵀ · V for queries [begin, end) of a block. V has `count` rows of
-/// floats or pairs.
+/// accumulator = accumulator · factor + tileᵀ · V for queries [begin, end) of a block. V has
+/// `count` rows of floats or pairs.
 template <class Isa, class Scratch>
 ATTN_INLINE void multiply_values(index begin, index end, index count, index cols,
                                  Strided<const TileElement<Isa>> value,
@@ -64,7 +75,7 @@ ATTN_INLINE void multiply_values(index begin, index end, index count, index cols
       product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, Scratch::kQueries>(
           std::min<index>(Isa::kValueRows, end - r), count,
           reinterpret_cast<const TileElement<Isa>*>(scratch.tile) + r, 0, b, value.row,
-          scratch.values + r * cols + col, cols, scratch.factor + r);
+          scratch.accumulator + r * cols + col, cols, scratch.factor + r);
     }
   });
 }
@@ -86,9 +97,8 @@ ATTN_INLINE const float* relative_products_of(const AttentionHead& head, index r
              : nullptr;
 }
 
-/// Caps, biases and excludes the scores of a tile; excluded scores are −∞. If these steps need rows
-/// of scores, score_factor turns the products into scale · q·k, and row_factor turns the results
-/// into units of ln 2.
+/// Caps, biases and excludes the scores of a tile; excluded scores are −∞. Rows of scores are
+/// multiplied by score_factor and row_factor, as in the table above.
 template <class Tiles>
 ATTN_INLINE void modify_tile(const typename Tiles::Head& head, const QueryBlock& block, index key0,
                              index keys, const typename Tiles::Scratch& scratch) noexcept {
@@ -113,12 +123,12 @@ ATTN_INLINE void modify_tile(const typename Tiles::Head& head, const QueryBlock&
                         scratch.tile, Tiles::kQueries);
 }
 
-/// Processes keys [key_begin, key_end) of a block. These keys are part of one tile. With `chosen`,
-/// processes only the chosen queries and does not even multiply excluded values by zero. NaN and
-/// infinity in excluded values then do not change any bit of the results.
+/// Processes keys [key_begin, key_end) of a block. These keys are part of one tile. With
+/// `selected`, processes only the selected queries and does not even multiply excluded values by
+/// zero. NaN and infinity in excluded values then do not change any bit of the results.
 template <class Tiles>
 void attend_tile(const typename Tiles::Head& head, const QueryBlock& block, index key_begin,
-                 index key_end, const bool* chosen,
+                 index key_end, const bool* selected,
                  const typename Tiles::Scratch& scratch) noexcept {
   const index key0 = std::max(key_begin, block.key_begin);
   const index keys = std::min(key_end, block.key_end) - key0;
@@ -126,12 +136,12 @@ void attend_tile(const typename Tiles::Head& head, const QueryBlock& block, inde
   Tiles::score_tile(head, block, key0, keys, scratch);
   modify_tile<Tiles>(head, block, key0, keys, scratch);
   Tiles::softmax(head, block, key0, keys, scratch);
-  if (!chosen) {
+  if (!selected) {
     Tiles::add_values(head, 0, block.count, keys, Tiles::all_values(head, key0, scratch), scratch);
     return;
   }
   for (index r = 0; r < block.count; ++r) {
-    if (!chosen[r]) continue;
+    if (!selected[r]) continue;
     Tiles::add_values(head, r, r + 1, keys,
                       Tiles::attended_values(head, block.first + r, key0, keys, scratch), scratch);
   }

@@ -25,16 +25,16 @@ struct FewKeysScratch {
         max(tile + kFewKeys * kWidth<Isa>),
         sum(max + kWidth<Isa>),
         factor(sum + kWidth<Isa>),
-        stage(factor + kWidth<Isa>),
-        row(stage + kFewKeys * kWidth<Isa>) {}
+        requested(factor + kWidth<Isa>),
+        row(requested + kFewKeys * kWidth<Isa>) {}
 
-  float* queries;  ///< head_dim × vector, scaled
-  float* tile;     ///< kFewKeys × vector: scores in units of ln 2, then their exponentials
-  float* max;      ///< for each query, an integer near the largest score
-  float* sum;      ///< for each query, the sum of the exponentials
-  float* factor;   ///< for each query, the reciprocal of `sum`
-  float* stage;    ///< kFewKeys × vector: requested scores
-  float* row;      ///< kFewKeys, rounded up to whole vectors
+  float* queries;    ///< head_dim × vector, scaled
+  float* tile;       ///< kFewKeys × vector: scores in units of ln 2, then their exponentials
+  float* max;        ///< for each query, an integer near the largest score
+  float* sum;        ///< for each query, the sum of the exponentials
+  float* factor;     ///< for each query, the reciprocal of `sum`
+  float* requested;  ///< kFewKeys × vector: requested scores
+  float* row;        ///< kFewKeys, rounded up to whole vectors
 };
 
 /// Sets scores outside the key ranges of queries [first, first + rows) to −∞. Returns true if there
@@ -146,9 +146,9 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
     }
     return;
   }
-  score_few_keys<Isa>(head, first, rows, head.scale, scratch.queries, scratch.stage);
+  score_few_keys<Isa>(head, first, rows, head.scale, scratch.queries, scratch.requested);
   for (index r = 0; r < rows; ++r) {
-    for (index j = 0; j < keys; ++j) scratch.row[j] = scratch.stage[j * kW + r];
+    for (index j = 0; j < keys; ++j) scratch.row[j] = scratch.requested[j * kW + r];
     store_scores<Isa>(head, out, first + r, 0, keys, nullptr, scratch.row);
   }
 }
@@ -156,14 +156,14 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
 /// Recomputes queries [first, first + rows) with the block kernel, after attend_few_keys() found
 /// scores or values that it cannot handle.
 template <class Isa>
-void attend_few_keys_again(const AttentionHead& head, index first, index rows,
-                           const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {
+void recompute_few_keys(const AttentionHead& head, index first, index rows,
+                        const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {
   using Tiles = FloatTiles<Isa>;
   using Scratch = typename Tiles::Scratch;
   const Scratch scratch(head, memory, memory + Scratch::shared_size(head));
-  bool chosen[Tiles::kQueries];
-  std::fill_n(chosen, rows, true);
-  const QueryBlock block = attend_again<Tiles>(head, first, rows, chosen, scratch);
+  bool selected[Tiles::kQueries];
+  std::fill_n(selected, rows, true);
+  const QueryBlock block = recompute_queries<Tiles>(head, first, rows, selected, scratch);
   finish_scores<Tiles>(head, block, outputs, num_outputs, scratch);
 }
 
@@ -183,7 +183,7 @@ void attend_few_keys(const AttentionHead& head, const ScoreOutput* outputs, int 
       done = is_finite<Isa>(head.output.at(first + r), head.value_dim);
     }
     if (!done) {
-      attend_few_keys_again<Isa>(head, first, rows, outputs, num_outputs, memory);
+      recompute_few_keys<Isa>(head, first, rows, outputs, num_outputs, memory);
       continue;
     }
     for (index r = 0; head.log_sum_exp && r < rows; ++r) {

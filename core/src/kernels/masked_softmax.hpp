@@ -41,7 +41,7 @@ void masked_softmax(const SoftmaxArgs& p, float* scratch) noexcept {
     if (count > 0) {
       gather_row<Isa>(p, i, count, scratch);
       const index padded = round_up(count, kW);
-      const float shift = safe_shift<Isa>(max_of<Isa>(scratch, padded));
+      const float shift = max_or_zero<Isa>(max_of<Isa>(scratch, padded));
       const float sum = exp_all<Isa>(scratch, padded, shift, 1.0F);
       if (std::isnan(sum)) {
         // The results of the row are NaN, except that excluded columns stay 0.

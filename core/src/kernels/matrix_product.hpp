@@ -29,7 +29,7 @@ inline constexpr index kTaskRows = 196 / Isa::kRows * Isa::kRows;
 /// Depth of each block except the last; blocks are as equal as possible.
 constexpr index depth_block(index depth) noexcept {
   const index blocks = (depth + kDepthBlock - 1) / kDepthBlock;
-  return pieces(depth, blocks);
+  return ceil_divide(depth, blocks);
 }
 
 template <class Isa>

@@ -39,7 +39,7 @@ void merge(const MergeArgs& p) noexcept {
     const float of_a = p.log_sum_exp_a[i * p.log_sum_exp_a_row];
     const float of_b = p.log_sum_exp_b[i * p.log_sum_exp_b_row];
     const float max = of_b > of_a ? of_b : of_a;
-    const float shift = safe_shift<Isa>(max);
+    const float shift = max_or_zero<Isa>(max);
     const float exp_a = exp_scalar<Isa>(of_a - shift);
     const float exp_b = exp_scalar<Isa>(of_b - shift);
     const float sum = exp_a + exp_b;

@@ -155,12 +155,12 @@ ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, cons
 /// gaps. Keys beyond a kernel's edge are left out.
 template <class Isa>
 struct AttendedKeys {
-  std::int32_t key[kKeyTile];
-  float score[kKeyTile + kPanelWidth];
+  std::int32_t key[kRowBlockKeys];
+  float score[kRowBlockKeys + kPanelWidth];
   index count;
 
   void collect(const PoolingArgs& p, index row, index key0, index keys) noexcept {
-    float all[kKeyTile + kPanelWidth];
+    float all[kRowBlockKeys + kPanelWidth];
     pair_scores<Isa>(p, row, key0, keys, all);
     const std::uint8_t* mask = p.mask ? p.mask.at(row) : nullptr;
     const bool zero_is_outside =
@@ -183,8 +183,8 @@ void pool_hard(const PoolingArgs& p, index row) noexcept {
   AttendedKeys<Isa> block;
   index best = -1;
   float best_score = 0.0F;
-  for (index key0 = 0; key0 < p.key_end[row]; key0 += kKeyTile) {
-    block.collect(p, row, key0, std::min<index>(kKeyTile, p.key_end[row] - key0));
+  for (index key0 = 0; key0 < p.key_end[row]; key0 += kRowBlockKeys) {
+    block.collect(p, row, key0, std::min<index>(kRowBlockKeys, p.key_end[row] - key0));
     for (index n = 0; n < block.count; ++n) {
       const float score = block.score[n];
       const bool first_nan = score != score && best_score == best_score;
@@ -214,8 +214,8 @@ void pool_soft(const PoolingArgs& p, index row, float* sums) noexcept {
   float row_max = kMinusInfinity;
   float row_sum = 0.0F;
   std::fill_n(sums, round_up(p.value_dim, kPanelWidth), 0.0F);
-  for (index key0 = 0; key0 < p.key_end[row]; key0 += kKeyTile) {
-    block.collect(p, row, key0, std::min<index>(kKeyTile, p.key_end[row] - key0));
+  for (index key0 = 0; key0 < p.key_end[row]; key0 += kRowBlockKeys) {
+    block.collect(p, row, key0, std::min<index>(kRowBlockKeys, p.key_end[row] - key0));
     if (block.count == 0) continue;
     if (p.weights) {
       for (index n = 0; n < block.count; ++n) {
@@ -227,7 +227,7 @@ void pool_soft(const PoolingArgs& p, index row, float* sums) noexcept {
     if (softmax) {
       std::fill(block.score + block.count, block.score + padded, kMinusInfinity);
       const float new_max = std::max(row_max, max_of<Isa>(block.score, padded));
-      const float shift = safe_shift<Isa>(new_max);
+      const float shift = max_or_zero<Isa>(new_max);
       old_factor = exp_scalar<Isa>(std::min(row_max - shift, 0.0F));
       row_sum = row_sum * old_factor + exp_all<Isa>(block.score, padded, shift, 1.0F);
       row_max = new_max;
@@ -240,7 +240,7 @@ void pool_soft(const PoolingArgs& p, index row, float* sums) noexcept {
   float* output = p.output.at(row);
   for (index c = 0; c < p.value_dim; ++c) output[c * p.output.col] = sums[c] * factor;
   if (p.weights) {
-    const float shift = safe_shift<Isa>(row_max);
+    const float shift = max_or_zero<Isa>(row_max);
     const std::uint8_t* mask = p.mask ? p.mask.at(row) : nullptr;
     for (index j = 0; j < p.key_end[row]; ++j) {
       if (mask && mask[j * p.mask.col] == 0) continue;

@@ -24,13 +24,13 @@ enum class TileFinish {
 /// A template argument for strides that are known only at run time.
 inline constexpr index kAnyStride = 0;
 
-/// Whether the vectors in a row of B are contiguous (kNeighbours) or not (kApart).
-enum class TileColumns { kNeighbours, kApart };
+/// Whether the vectors in a row of B are contiguous (kAdjacent) or not (kSeparate).
+enum class TileColumns { kAdjacent, kSeparate };
 /// The TileColumns of a packed matrix, whose rows are contiguous within a panel. A tile that is no
 /// wider than a panel never spans two panels.
 template <class Isa, int Vectors>
 inline constexpr TileColumns kPackedColumns =
-    Vectors * kWidth<Isa> <= kPanelWidth ? TileColumns::kNeighbours : TileColumns::kApart;
+    Vectors * kWidth<Isa> <= kPanelWidth ? TileColumns::kAdjacent : TileColumns::kSeparate;
 
 /// Writes a vector of the sums in a tile's row to C. `row_factor` is null if rows have no factors.
 template <class Isa, TileFinish Finish>
@@ -66,24 +66,24 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   const auto row = static_cast<std::ptrdiff_t>(ARow == kAnyStride ? a_row : ARow);
   const auto b_stride = static_cast<std::ptrdiff_t>(b_depth);
   constexpr auto kAStride = static_cast<std::ptrdiff_t>(ADepth);
-  constexpr bool kNeighbours = Columns == TileColumns::kNeighbours;
-  const TileElement<Isa>* columns[kNeighbours ? 1 : Vectors];
+  constexpr bool kAdjacent = Columns == TileColumns::kAdjacent;
+  const TileElement<Isa>* columns[kAdjacent ? 1 : Vectors];
   std::copy_n(b, std::size(columns), columns);
   F sum[Rows][Vectors];
   unroll<Rows>([&](auto r) ATTN_INLINED {
     unroll<Vectors>([&](auto v) ATTN_INLINED { sum[r][v] = F(0.0F); });
   });
   const auto step = [&](auto i) ATTN_INLINED {
-    F values[Vectors];
+    F row_of_b[Vectors];
     unroll<Vectors>([&](auto v) ATTN_INLINED {
-      values[v] =
-          load_elements<Isa>(kNeighbours ? columns[0] + v * kW : columns[kNeighbours ? 0 : v]);
+      row_of_b[v] =
+          load_elements<Isa>(kAdjacent ? columns[0] + v * kW : columns[kAdjacent ? 0 : v]);
     });
     for (const TileElement<Isa>*& column : columns) column += b_stride;
     unroll<Rows>([&](auto r) ATTN_INLINED {
       const F factor = broadcast_element<Isa>(a[r * row + i * kAStride]);
       unroll<Vectors>([&](auto v) ATTN_INLINED {
-        sum[r][v] = multiply_add<Isa>(factor, values[v], sum[r][v]);
+        sum[r][v] = multiply_add<Isa>(factor, row_of_b[v], sum[r][v]);
       });
     });
   };
@@ -94,6 +94,40 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
       finish_sums<Isa, Finish>(sum[r][v], c + r * c_row + v * kW, row_factor, r);
     });
   });
+}
+
+// A quad is a vector with two pairs of a row of A (or of a column of B), consecutive along the
+// depth, followed by two pairs of the next row (or column). With pairs p_ck of column c at depth k:
+//
+//   two vectors of B   p_0k      p_1k      p_2k      p_3k
+//                      p_0,k+1   p_1,k+1   p_2,k+1   p_3,k+1
+//   two quads          p_0k      p_0,k+1   p_1k      p_1,k+1     columns 0 and 1: zip_lo
+//                      p_2k      p_2,k+1   p_3k      p_3,k+1     columns 2 and 3: zip_hi
+//
+// The product of a quad of rows 0 and 1 with both quads is two squares of sums, whose halves are
+// parts of rows:
+//
+//   two squares        c_00   c_01   c_10   c_11     c_02   c_03   c_12   c_13
+//   two rows           c_00   c_01   c_02   c_03     the lower halves: zip_lo of doubles
+//                      c_10   c_11   c_12   c_13     the upper halves: zip_hi of doubles
+
+/// Makes two quads from the pairs at `pairs` and at `pairs + stride`. Zeros replace the second
+/// vector if the depth ends after the first.
+template <class Isa, bool HasSecond>
+ATTN_INLINE void load_quads(const Bf16Pair* pairs, index stride, Floats<Isa>& low,
+                            Floats<Isa>& high) noexcept {
+  const Floats<Isa> first = load_elements<Isa>(pairs);
+  Floats<Isa> second(0.0F);
+  if constexpr (HasSecond) second = load_elements<Isa>(pairs + stride);
+  low = xsimd::zip_lo(first, second);
+  high = xsimd::zip_hi(first, second);
+}
+
+/// Row 0 or 1 of two squares of sums.
+template <class Isa, int Row>
+ATTN_INLINE Floats<Isa> row_of_squares(Floats<Isa> left, Floats<Isa> right) noexcept {
+  const auto a = bits_as<double>(left), b = bits_as<double>(right);
+  return bits_as<float>(Row == 0 ? xsimd::zip_lo(a, b) : xsimd::zip_hi(a, b));
 }
 
 /// Computes the same sums as the function above, but with quads. If the depth of A is contiguous
@@ -111,53 +145,48 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   constexpr index kW = kWidth<Isa>;
   static_assert(kW == 4 && (ADepth == 1 || ARow == 1));
   constexpr int kRowPairs = (Rows + 1) / 2;
-  constexpr bool kNeighbours = Columns == TileColumns::kNeighbours;
-  const Bf16Pair* columns[kNeighbours ? 1 : Vectors];
+  constexpr bool kAdjacent = Columns == TileColumns::kAdjacent;
+  const Bf16Pair* columns[kAdjacent ? 1 : Vectors];
   std::copy_n(b, std::size(columns), columns);
-  F sum[kRowPairs][2 * Vectors];
+  F squares[kRowPairs][2 * Vectors];
   unroll<kRowPairs>([&](auto r) ATTN_INLINED {
-    unroll<2 * Vectors>([&](auto v) ATTN_INLINED { sum[r][v] = F(0.0F); });
+    unroll<2 * Vectors>([&](auto v) ATTN_INLINED { squares[r][v] = F(0.0F); });
   });
-  // If the depth is odd, the last step reads only one row of pairs, and zeros replace the second
-  // row.
-  const auto step = [&](auto whole) ATTN_INLINED {
-    const auto next = [&](const Bf16Pair* from, index stride) ATTN_INLINED {
-      if constexpr (whole) return load_elements<Isa>(from + stride);
-      return F(0.0F);
-    };
-    F quads[2 * Vectors];
+  // Adds the products of two depths. If the depth is odd, the last step has only one.
+  const auto step = [&](auto has_second) ATTN_INLINED {
+    F b_quads[2 * Vectors];
     unroll<Vectors>([&](auto v) ATTN_INLINED {
-      const Bf16Pair* from = kNeighbours ? columns[0] + v * kW : columns[kNeighbours ? 0 : v];
-      const F first = load_elements<Isa>(from), second = next(from, b_depth);
-      quads[2 * v] = xsimd::zip_lo(first, second);
-      quads[2 * v + 1] = xsimd::zip_hi(first, second);
+      const Bf16Pair* vector = kAdjacent ? columns[0] + v * kW : columns[kAdjacent ? 0 : v];
+      load_quads<Isa, has_second>(vector, b_depth, b_quads[2 * v], b_quads[2 * v + 1]);
     });
     for (const Bf16Pair*& column : columns) column += 2 * b_depth;
-    const auto multiply = [&](auto r, F factor) ATTN_INLINED {
-      unroll<2 * Vectors>(
-          [&](auto v) ATTN_INLINED { sum[r][v] = Isa::dot_quads(factor, quads[v], sum[r][v]); });
+    const auto add_row_pair = [&](auto r, F a_quad) ATTN_INLINED {
+      unroll<2 * Vectors>([&](auto v) ATTN_INLINED {
+        squares[r][v] = Isa::dot_quads(a_quad, b_quads[v], squares[r][v]);
+      });
     };
-    unroll<kRowPairs>([&](auto r) ATTN_INLINED {
-      if constexpr (ADepth == 1) {
-        multiply(r, load_elements<Isa>(a + 2 * r * a_row));
-      } else if constexpr (r % 2 == 0) {
-        const F first = load_elements<Isa>(a + 2 * r), second = next(a + 2 * r, ADepth);
-        multiply(r, xsimd::zip_lo(first, second));
-        if constexpr (r + 1 < kRowPairs) {
-          multiply(std::integral_constant<int, r + 1>{}, xsimd::zip_hi(first, second));
+    if constexpr (ADepth == 1) {
+      unroll<kRowPairs>(
+          [&](auto r) ATTN_INLINED { add_row_pair(r, load_elements<Isa>(a + 2 * r * a_row)); });
+      a += 4;
+    } else {
+      unroll<(kRowPairs + 1) / 2>([&](auto i) ATTN_INLINED {
+        F low, high;
+        load_quads<Isa, has_second>(a + 4 * i, ADepth, low, high);
+        add_row_pair(std::integral_constant<int, 2 * i>{}, low);
+        if constexpr (2 * i + 1 < kRowPairs) {
+          add_row_pair(std::integral_constant<int, 2 * i + 1>{}, high);
         }
-      }
-    });
-    a += ADepth == 1 ? 4 : 2 * ADepth;
+      });
+      a += 2 * ADepth;
+    }
   };
   for (; depth >= 2; depth -= 2) step(std::true_type{});
   if (depth > 0) step(std::false_type{});
   unroll<Rows>([&](auto r) ATTN_INLINED {
     unroll<Vectors>([&](auto v) ATTN_INLINED {
-      const auto left = bits_as<double>(sum[r / 2][2 * v]);
-      const auto right = bits_as<double>(sum[r / 2][2 * v + 1]);
-      const auto row = r % 2 == 0 ? xsimd::zip_lo(left, right) : xsimd::zip_hi(left, right);
-      finish_sums<Isa, Finish>(bits_as<float>(row), c + r * c_row + v * kW, row_factor, r);
+      const F row = row_of_squares<Isa, r % 2>(squares[r / 2][2 * v], squares[r / 2][2 * v + 1]);
+      finish_sums<Isa, Finish>(row, c + r * c_row + v * kW, row_factor, r);
     });
   });
 }
@@ -166,7 +195,7 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
 /// whose number of rows is a power of two, so that only a few shapes are compiled. It is not
 /// inlined, so that each shape exists only once.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
-          TileColumns Columns = TileColumns::kNeighbours>
+          TileColumns Columns = TileColumns::kAdjacent>
 __attribute__((noinline)) void product_rows(index rows, index depth, const TileElement<Isa>* a,
                                             index a_row,
                                             const TileElement<Isa>* const (&b)[Vectors],

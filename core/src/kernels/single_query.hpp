@@ -21,7 +21,7 @@ void attend_part(const AttentionHead& head, index row, index key_begin, index ke
   prepare_row<Isa>(head, row, scratch);
   begin_row<Isa>(head, kMinusInfinity, sums);
   add_keys<Isa>(head, row, key_begin, key_end, false, scratch, sums);
-  if (is_finite<Isa>(sums.values, head.value_dim)) return;
+  if (is_finite<Isa>(sums.accumulator, head.value_dim)) return;
   // Start again and leave out excluded values, because a weight of zero may have been multiplied by
   // an excluded infinity or NaN.
   begin_row<Isa>(head, kMinusInfinity, sums);
@@ -47,8 +47,9 @@ void merge_parts(const AttentionHead& head, index row, const float* parts, index
     };
     *sums.row_max = new_max;
     merge(sums.row_sum, part.row_sum, 1);
-    merge(sums.values, part.values, value_cols<Isa>(head));
-    if (sums.distances) merge(sums.distances, part.distances, 2 * head.max_distance + 1);
+    merge(sums.accumulator, part.accumulator, value_cols<Isa>(head));
+    if (sums.distance_weights)
+      merge(sums.distance_weights, part.distance_weights, 2 * head.max_distance + 1);
   }
   finish_row<Isa>(head, row, sums);
   if (num_outputs == 0) return;

@@ -12,10 +12,12 @@ using index = std::int64_t;
 /// floats. Panel p contains columns 16p … 16p+15 as [depth][16], padded with zeros.
 inline constexpr index kPanelWidth = 16;
 
-/// Number of pieces of size `piece` that hold `count` elements; the last one may be partial.
-constexpr index pieces(index count, index piece) { return (count + piece - 1) / piece; }
+/// a / b, rounded up: the number of blocks of b elements that hold a elements.
+constexpr index ceil_divide(index a, index b) { return (a + b - 1) / b; }
 
-constexpr index round_up(index value, index multiple) { return pieces(value, multiple) * multiple; }
+constexpr index round_up(index value, index multiple) {
+  return ceil_divide(value, multiple) * multiple;
+}
 
 /// Number of floats in the packed form of a (cols × depth) matrix.
 constexpr index packed_size(index cols, index depth) { return round_up(cols, kPanelWidth) * depth; }

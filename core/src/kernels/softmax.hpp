@@ -45,7 +45,7 @@ ATTN_INLINE float exp_scalar(float x) noexcept {
 
 /// The number subtracted before exp: the maximum, or 0 for a row that has no keys yet.
 template <class Isa>
-ATTN_INLINE float safe_shift(float row_max) noexcept {
+ATTN_INLINE float max_or_zero(float row_max) noexcept {
   return row_max == kMinusInfinity ? 0 : row_max;
 }
 

@@ -231,7 +231,7 @@ __attribute__((noinline)) void add_weighted_rows(index keys, const float* weight
   constexpr int kVectors = 8;
   /// With vectors of four floats, each group of rows takes several passes, one for each block of
   /// columns. Groups of only a few rows make these passes read memory in order.
-  constexpr index kGroup = kW == 4 ? 16 : kKeyTile;
+  constexpr index kGroup = kW == 4 ? 16 : kRowBlockKeys;
   [[maybe_unused]] auto seen = nothing_seen<Isa, T>();
   std::fill_n(partial, cols, 0.0F);
   for (index j = 0; j < keys; j += kGroup) {

@@ -88,7 +88,8 @@ void Embedding::forward(const IdView& ids, const AnyTensor& output, Context& con
       rounds ? run.floats(validation::product("output", {width, run.num_threads()}), "embedding")
              : nullptr;
   const std::int64_t per_task = std::max<std::int64_t>(1, kElementsPerTask / width);
-  run.parallel_for(kernels::pieces(count, per_task), [&](std::int64_t task, int worker) noexcept {
+  run.parallel_for(kernels::ceil_divide(count, per_task), [&](std::int64_t task,
+                                                              int worker) noexcept {
     const std::int64_t end = std::min(count, (task + 1) * per_task);
     for (std::int64_t t = task * per_task; t < end; ++t) {
       const AnyTensor out = rows.select(0, t / length).slice(0, t % length, t % length + 1);

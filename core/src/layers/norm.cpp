@@ -103,7 +103,8 @@ void normalize(const Module& layer, const kernels::NormArgs& args, const ConstAn
   const NormRows<true> from(x), addend(y ? *y : x);
   const NormRows<false> to(output);
 
-  run.parallel_for(kernels::pieces(count, rows_per_task), [&](index task, int worker) noexcept {
+  run.parallel_for(kernels::ceil_divide(count, rows_per_task), [&](index task,
+                                                                   int worker) noexcept {
     float* const memory = scratch + worker * scratch_size;
     const index begin = task * rows_per_task;
     const auto normalize_run = [&](index first, index size) noexcept {

@@ -67,9 +67,9 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   // One thread takes all rows at once. Several threads take the same number of blocks each. Blocks
   // are as equal as whole tiles allow, and none is much larger than the best size for the kernel.
   const bool shared = run.num_threads() > 1;
-  const index tiles = std::max<index>(kernels::pieces(rows, tile_rows), 1);
+  const index tiles = std::max<index>(kernels::ceil_divide(rows, tile_rows), 1);
   const index row_blocks =
-      shared ? std::min(kernels::round_up(std::max<index>(kernels::pieces(rows, task_rows), 1),
+      shared ? std::min(kernels::round_up(std::max<index>(kernels::ceil_divide(rows, task_rows), 1),
                                           run.num_threads()),
                         tiles)
              : 1;
@@ -81,7 +81,7 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
     const bool split = shared && batch * row_blocks < 4 * run.num_threads();
     column_block = split ? kColumnBlock : std::max<index>(cols, 1);
   }
-  const index column_blocks = kernels::pieces(cols, column_block);
+  const index column_blocks = kernels::ceil_divide(cols, column_block);
 
   const double multiply_adds =
       static_cast<double>(batch * rows) * static_cast<double>(cols * depth);

@@ -126,7 +126,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
     for (index t = 0; t < steps; ++t) {
       layer.from_state->multiply(state_view(state), layer.state_bias.data(), from_state, run,
                                  scratch);
-      const index tasks = kernels::pieces(batch, rows_per_task);
+      const index tasks = kernels::ceil_divide(batch, rows_per_task);
       run.parallel_for(tasks, [&](index task, int) noexcept {
         const index first = task * rows_per_task;
         kernels::RecurrentCellArgs args;

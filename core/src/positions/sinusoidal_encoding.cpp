@@ -54,7 +54,7 @@ void sinusoidal_encoding_at(std::span<const double> positions, const Tensor& out
   const kernels::SinusoidColumns columns =
       make_sinusoid_columns(output.size(1), options.base, options.layout, run);
   constexpr std::int64_t kRows = kernels::kSinusoidRows;
-  run.parallel_for(kernels::pieces(rows, kRows), [&](std::int64_t block, int) noexcept {
+  run.parallel_for(kernels::ceil_divide(rows, kRows), [&](std::int64_t block, int) noexcept {
     const std::int64_t begin = block * kRows;
     kernels.sinusoids(columns, positions.data() + begin, std::min(kRows, rows - begin),
                       output.data() + begin * output.stride(0), output.stride(0), output.stride(1));

@@ -96,7 +96,7 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
   }
   constexpr std::int64_t kRows = kernels::kSinusoidRows;
   first_skip_ = (first_index_ % kRows + kRows) % kRows;
-  num_blocks_ = rows == 0 ? 0 : kernels::pieces(first_skip_ + rows, kRows);
+  num_blocks_ = rows == 0 ? 0 : kernels::ceil_divide(first_skip_ + rows, kRows);
 
   columns_ = make_sinusoid_columns(width, options.base, options.layout, run);
   if (!rotated_) return;

@@ -85,7 +85,7 @@ void relative_skew(const ConstTensor& query, const ConstTensor& embeddings, cons
     kernels.pack(cols, depth, used.pointer(h), used.stride(1), used.stride(2),
                  packed + h * table_size);
   });
-  const index blocks = kernels::pieces(rows, block_rows);
+  const index blocks = kernels::ceil_divide(rows, block_rows);
   run.parallel_for(q.size(0) * heads * blocks, [&](index task, int worker) noexcept {
     const index begin = task % blocks * block_rows;
     const index h = task / blocks % heads;

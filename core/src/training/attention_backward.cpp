@@ -38,7 +38,7 @@ void store_rows(const float* from, index row, index rows, const Tensor& to) noex
 struct Worker {
   KeyChunk chunk;
   int thread = 0;
-  float* distances = nullptr;  ///< (Nq + Nk)
+  float* distance_bias = nullptr;  ///< (Nq + Nk)
   float* scratch = nullptr;
 };
 
@@ -54,7 +54,7 @@ class Backward {
         key_row_(kernels.padded_row(p.head_dim)),
         value_row_(kernels.padded_row(p.value_dim)),
         chunk_keys_(kernels.gradient_keys(p.num_keys, p.key_heads)),
-        chunks_(kernels::pieces(p.num_keys, chunk_keys_)),
+        chunks_(kernels::ceil_divide(p.num_keys, chunk_keys_)),
         query_gradients_(plan, kernels.gradient_queries, chunk_keys_, key_row_,
                          tasks(p.batch, 0) * tasks(p.key_heads, 1) < run.num_threads(), run),
         sums_(p, kernels, chunk_keys_, run) {
@@ -62,9 +62,9 @@ class Backward {
     delta_ = run.floats(rows, "attention deltas");
     log_sum_exp_ = run.floats(rows, "attention log-sum-exp");
     if (!p.options.relative_keys.is_none()) {
-      relative_keys_ =
-          run.floats(validation::product("relative_keys", {p.query_heads, p.distances(), key_row_}),
-                     "attention relative keys");
+      relative_keys_ = run.floats(
+          validation::product("relative_keys", {p.query_heads, p.num_distances(), key_row_}),
+          "attention relative keys");
     }
     Worker worker;
     worker_size_ = lay_out(nullptr, worker);
@@ -128,7 +128,7 @@ class Backward {
     take(worker.chunk.key_gradients, chunk_keys_ * key_row_);
     take(worker.chunk.values, chunk_keys_ * value_row_);
     take(worker.chunk.value_gradients, chunk_keys_ * value_row_);
-    if (sums_.by_distance()) take(worker.distances, p_.num_queries + p_.num_keys);
+    if (sums_.has_distance_bias()) take(worker.distance_bias, p_.num_queries + p_.num_keys);
     take(worker.scratch, kernels_.attention_gradient_scratch(plan_.head(0, 0)));
     return size;
   }
@@ -162,8 +162,8 @@ class Backward {
     });
     clear(p_.gradients.bias);
     for (index h = 0; relative_keys_ && h < p_.query_heads; ++h) {
-      for (index c = 0; c < p_.distances(); ++c) {
-        float* row = relative_keys_ + (h * p_.distances() + c) * key_row_;
+      for (index c = 0; c < p_.num_distances(); ++c) {
+        float* row = relative_keys_ + (h * p_.num_distances() + c) * key_row_;
         for (index d = 0; d < p_.head_dim; ++d) {
           row[d] = p_.options.relative_keys(h, c, d);
           relative_keys_are_finite_ &= std::isfinite(row[d]);
@@ -180,18 +180,18 @@ class Backward {
     head.output_gradient = rows_at(p_.output_gradient, b, h);
     head.log_sum_exp = log_sum_exp_ + row_of(b, h);
     head.delta = delta_ + row_of(b, h);
-    if (relative_keys_) head.relative_keys = relative_keys_ + h * p_.distances() * key_row_;
+    if (relative_keys_) head.relative_keys = relative_keys_ + h * p_.num_distances() * key_row_;
     head.relative_keys_are_finite = relative_keys_are_finite_;
     if (!g.weights.is_none()) head.weights = rows_at(g.weights, b, h);
     if (!g.scores.is_none()) head.scores = rows_at(g.scores, b, h);
     if (!g.bias.is_none()) head.bias = rows_at(g.bias, b, h);
-    if (worker.distances) head.distances = worker.distances + p_.num_queries - 1;
+    if (worker.distance_bias) head.distance_bias = worker.distance_bias + p_.num_queries - 1;
     const index at = sums_.index_of(b, h, chunk);
     if (sums_.relative_keys) {
-      head.relative_key_gradients = sums_.relative_keys + at * p_.distances() * key_row_;
+      head.relative_key_gradients = sums_.relative_keys + at * p_.num_distances() * key_row_;
     }
     if (sums_.relative_values) {
-      head.relative_value_gradients = sums_.relative_values + at * p_.distances() * value_row_;
+      head.relative_value_gradients = sums_.relative_values + at * p_.num_distances() * value_row_;
     }
     return head;
   }
@@ -223,8 +223,8 @@ class Backward {
   void backpropagate_head(index b, index h, index c, Worker& worker) noexcept {
     const AttentionHead head = plan_.head(b, h);
     const AttentionGradientHead gradient = gradient_head(b, h, c, worker);
-    if (worker.distances) {
-      std::fill_n(worker.distances, p_.num_queries + p_.num_keys, 0.0F);
+    if (worker.distance_bias) {
+      std::fill_n(worker.distance_bias, p_.num_queries + p_.num_keys, 0.0F);
     }
     for (index block = 0; block < query_gradients_.blocks(); ++block) {
       if (!query_gradients_.may_attend(b, block, c)) continue;
@@ -235,7 +235,7 @@ class Backward {
                                                        part.rows, worker.scratch);
       query_gradients_.close(part, b, h, block, c, p_.gradients.query);
     }
-    if (worker.distances) sums_.add_distances(b, h, c, worker.distances);
+    if (worker.distance_bias) sums_.add_distance_bias(b, h, c, worker.distance_bias);
   }
 
   /// True if query i attends to at least one key.

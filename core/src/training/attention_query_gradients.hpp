@@ -36,7 +36,7 @@ class QueryGradients {
         run_(run),
         block_queries_(block_queries),
         row_(row),
-        blocks_(kernels::pieces(problem_.num_queries, block_queries)) {
+        blocks_(kernels::ceil_divide(problem_.num_queries, block_queries)) {
     const index tables = problem_.tables();
     first_ = run.take<std::int32_t>(tables * blocks_, "attention turns");
     end_ = run.take<std::int32_t>(tables * blocks_, "attention turns");
@@ -55,14 +55,14 @@ class QueryGradients {
         }
         first_[b * blocks_ + block] = static_cast<std::int32_t>(begin / chunk_keys);
         end_[b * blocks_ + block] =
-            begin < end ? static_cast<std::int32_t>(kernels::pieces(end, chunk_keys)) : 0;
+            begin < end ? static_cast<std::int32_t>(kernels::ceil_divide(end, chunk_keys)) : 0;
       }
     }
     // With causal attention, each chunk begins this many blocks later than the previous chunk.
     constexpr index kMostParts = 64;
     const index threads = run.num_threads();
     const index ahead =
-        std::min(2 * threads * kernels::pieces(chunk_keys, block_queries), kMostParts);
+        std::min(2 * threads * kernels::ceil_divide(chunk_keys, block_queries), kMostParts);
     parts_per_thread_ = shares_heads ? std::max<index>(std::min(blocks_, ahead), 1) : 1;
     const index parts = threads * parts_per_thread_;
     parts_ = run.take<QueryGradientPart>(parts, "attention gradients");

@@ -34,7 +34,7 @@ struct SharedSums {
              runtime::Execution& run)
       : p_(p),
         chunk_keys_(chunk_keys),
-        chunks_(kernels::pieces(p.num_keys, chunk_keys)),
+        chunks_(kernels::ceil_divide(p.num_keys, chunk_keys)),
         key_row(kernels.padded_row(p.head_dim)),
         value_row(kernels.padded_row(p.value_dim)) {
     const auto take = [&](bool needed, index each) {
@@ -46,25 +46,25 @@ struct SharedSums {
       return sums;
     };
     buckets = p.gradients.t5_table.is_none() ? 0 : p.gradients.t5_table.size(0);
-    relative_keys = take(!p.gradients.relative_keys.is_none(), p.distances() * key_row);
-    relative_values = take(!p.gradients.relative_values.is_none(), p.distances() * value_row);
+    relative_keys = take(!p.gradients.relative_keys.is_none(), p.num_distances() * key_row);
+    relative_values = take(!p.gradients.relative_values.is_none(), p.num_distances() * value_row);
     slopes = take(!p.gradients.alibi_slopes.is_none(), 1);
     t5_table = take(buckets > 0, buckets);
   }
 
-  bool by_distance() const noexcept { return slopes || t5_table; }
+  bool has_distance_bias() const noexcept { return slopes || t5_table; }
   index index_of(index b, index h, index chunk) const noexcept {
     return (b * p_.query_heads + h) * chunks_ + chunk;
   }
 
   /// Adds sums per distance j − i, starting at −(Nq − 1), for keys [begin, end).
-  void add_distances(index b, index h, index chunk, const float* distances) noexcept {
+  void add_distance_bias(index b, index h, index chunk, const float* distance_bias) noexcept {
     const index begin = chunk * chunk_keys_ - (p_.num_queries - 1);
     const index end = std::min((chunk + 1) * chunk_keys_, p_.num_keys);
     const index offset = p_.offset_of(b);
     double slope = 0;
     for (index d = begin; d < end; ++d) {
-      const float sum = distances[d + p_.num_queries - 1];
+      const float sum = distance_bias[d + p_.num_queries - 1];
       slope -= static_cast<double>(std::abs(d - offset)) * static_cast<double>(sum);
       if (t5_table) {
         const index bucket = t5_bucket(d - offset, buckets, p_.options.t5_bias->max_distance,
@@ -82,9 +82,9 @@ struct SharedSums {
     }
     const auto add_table = [&](const float* sums, index row, index width, float factor,
                                const Tensor& to, index h, index at) {
-      for (index c = 0; sums && c < p_.distances(); ++c) {
+      for (index c = 0; sums && c < p_.num_distances(); ++c) {
         for (index d = 0; d < width; ++d) {
-          to(h, c, d) += factor * sums[(at * p_.distances() + c) * row + d];
+          to(h, c, d) += factor * sums[(at * p_.num_distances() + c) * row + d];
         }
       }
     };

@@ -66,7 +66,7 @@ void use_terms(const AttentionVariables& terms, AttentionOptions& options, Atten
 
 namespace {
 
-LengthsView kept(const LengthsView& from, Recording& record) {
+LengthsView keep(const LengthsView& from, Recording& record) {
   // Other ranks and null data are errors that the checks report.
   if (from.data() == nullptr || from.rank() < 1 || from.rank() > 2) return from;
   const std::int64_t count = validation::product("options", from.shape());
@@ -83,15 +83,15 @@ LengthsView kept(const LengthsView& from, Recording& record) {
 AttentionOptions keep(const AttentionOptions& options, Recording& record) {
   AttentionOptions result = options;
   for (const auto output : kFurtherOutputs) result.*output = {};
-  result.relative_keys = kept(options.relative_keys, record);
-  result.relative_values = kept(options.relative_values, record);
-  result.alibi_slopes = kept(options.alibi_slopes, record);
-  if (result.t5_bias) result.t5_bias->table = kept(options.t5_bias->table, record);
-  result.bias = kept(options.bias, record);
-  result.mask = kept(options.mask, record);
-  result.valid_lens = kept(options.valid_lens, record);
-  result.key_lens = kept(options.key_lens, record);
-  result.sinks = kept(options.sinks, record);
+  result.relative_keys = keep(options.relative_keys, record);
+  result.relative_values = keep(options.relative_values, record);
+  result.alibi_slopes = keep(options.alibi_slopes, record);
+  if (result.t5_bias) result.t5_bias->table = keep(options.t5_bias->table, record);
+  result.bias = keep(options.bias, record);
+  result.mask = keep(options.mask, record);
+  result.valid_lens = keep(options.valid_lens, record);
+  result.key_lens = keep(options.key_lens, record);
+  result.sinks = keep(options.sinks, record);
   return result;
 }
 

@@ -51,7 +51,7 @@ void use_terms(const AttentionVariables& terms, AttentionOptions& options, Atten
 /// Returns a row-major copy on the tape. A tensor with null data is returned unchanged: either it
 /// is absent, or the checks will reject it.
 template <class T>
-TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
+TensorView<const T> keep(const TensorView<const T>& from, Recording& record) {
   if (from.data() == nullptr) return from;
   const std::int64_t count = validation::product("options", from.shape());
   const TensorView<T> to(record.take<T>(count), from.shape());

@@ -46,7 +46,7 @@ class EmbeddingStep final : public training::Step {
       const Grouped grouped(ids_, count_, num_ids, run);
       const kernels::TrainingTable& kernels = pass.kernels();
       const index per_task = std::max<index>(1, kElementsPerTask / width);
-      run.parallel_for(kernels::pieces(num_ids, per_task), [&](index task, int) noexcept {
+      run.parallel_for(kernels::ceil_divide(num_ids, per_task), [&](index task, int) noexcept {
         for (index id = task * per_task; id < std::min(num_ids, (task + 1) * per_task); ++id) {
           kernels::ColumnSumsArgs args;
           args.rows = grouped.begin[id + 1] - grouped.begin[id];

@@ -93,7 +93,7 @@ double run_cross_entropy(const ConstTensor& logits, const Targets& targets,
       run.floats(validation::product("logits", {scratch_size, run.num_threads()}), "logits");
   double* losses = run.take<double>(rows, "losses");
   const index per_task = std::max<index>(1, kElementsPerTask / cols);
-  run.parallel_for(kernels::pieces(rows, per_task), [&](index task, int worker) noexcept {
+  run.parallel_for(kernels::ceil_divide(rows, per_task), [&](index task, int worker) noexcept {
     const index begin = task * per_task;
     for_row_runs(length, begin, std::min(begin + per_task, rows), [&](index row, index count) {
       kernels::CrossEntropyArgs args;
@@ -187,7 +187,7 @@ double squared_error_divisor(const ConstTensor& prediction, LossReduction reduct
 /// Σ (a − b)²
 double sum_of_squared_errors(const float* a, const float* b, index size, runtime::Execution& run) {
   const kernels::TrainingTable& kernels = training_kernels(run);
-  const index tasks = kernels::pieces(size, kElementsPerTask);
+  const index tasks = kernels::ceil_divide(size, kElementsPerTask);
   double* sums = run.take<double>(tasks, "losses");
   run.parallel_for(tasks, [&](index task, int) noexcept {
     const index first = task * kElementsPerTask;
@@ -203,7 +203,7 @@ double sum_of_squared_errors(const float* a, const float* b, index size, runtime
 void squared_error_gradient(const float* a, const float* b, index size, double factor, float* to,
                             runtime::Execution& run) noexcept {
   const kernels::TrainingTable& kernels = training_kernels(run);
-  run.parallel_for(kernels::pieces(size, kElementsPerTask), [&](index task, int) noexcept {
+  run.parallel_for(kernels::ceil_divide(size, kElementsPerTask), [&](index task, int) noexcept {
     const index first = task * kElementsPerTask;
     kernels.scaled_difference(std::min(kElementsPerTask, size - first),
                               static_cast<float>(2 * factor), a + first, b + first, to + first);

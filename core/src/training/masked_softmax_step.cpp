@@ -22,16 +22,17 @@ class MaskedSoftmaxStep final : public Step {
       const std::int64_t rows = count / cols;
       const std::int64_t task_rows = std::max<std::int64_t>(1, kElementsPerTask / cols);
       const kernels::TrainingTable& kernels = pass.kernels();
-      pass.run.parallel_for(kernels::pieces(rows, task_rows), [&](std::int64_t task, int) noexcept {
-        const std::int64_t first = task * task_rows;
-        kernels::WeightGradientArgs args;
-        args.rows = std::min(task_rows, rows - first);
-        args.cols = cols;
-        args.weights = output->value.data() + first * cols;
-        args.weight_gradient = output_gradient.data() + first * cols;
-        args.gradient = dx.data() + first * cols;
-        kernels.weight_gradient(args);
-      });
+      pass.run.parallel_for(kernels::ceil_divide(rows, task_rows),
+                            [&](std::int64_t task, int) noexcept {
+                              const std::int64_t first = task * task_rows;
+                              kernels::WeightGradientArgs args;
+                              args.rows = std::min(task_rows, rows - first);
+                              args.cols = cols;
+                              args.weights = output->value.data() + first * cols;
+                              args.weight_gradient = output_gradient.data() + first * cols;
+                              args.gradient = dx.data() + first * cols;
+                              kernels.weight_gradient(args);
+                            });
     });
   }
 

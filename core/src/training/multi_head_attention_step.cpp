@@ -100,8 +100,8 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
   options = training::keep(attention, record);
   training::use_terms(terms, options, nodes);
   options = impl.with_terms(options);
-  const std::array positions{training::kept(call.positions, record),
-                             training::kept(key_positions, record)};
+  const std::array positions{training::keep(call.positions, record),
+                             training::keep(key_positions, record)};
 
   struct Projection {
     training::Node* x;

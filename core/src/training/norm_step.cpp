@@ -32,7 +32,7 @@ class NormStep final : public Step {
       weights[c] = layer_args_.weight ? layer_args_.weight[c] + layer_args_.weight_offset : 1.0F;
     }
     const std::int64_t task_rows = rows_per_task(width);
-    const std::int64_t tasks = kernels::pieces(rows, task_rows);
+    const std::int64_t tasks = kernels::ceil_divide(rows, task_rows);
     const auto sums = [&](const Node* node) {
       return BackwardPass::needs_gradient(node)
                  ? scratch.floats(validation::product("x", {tasks, padded}), "norm")

@@ -23,7 +23,7 @@ namespace training {
 /// Number of elements that one task updates or sums. It is fixed, so that sums are bit-identical
 /// everywhere.
 constexpr index kBlock = 8192;
-constexpr index blocks_of(index count) { return kernels::pieces(count, kBlock); }
+constexpr index blocks_of(index count) { return kernels::ceil_divide(count, kBlock); }
 
 /// The largest number of steps: beyond it, float32 cannot represent every integer.
 constexpr float kMostSteps = 1 << 24;
@@ -273,8 +273,8 @@ class SgdData final : public OptimizerData {
     args.learning_rate = static_cast<float>(learning_rate(group));
     args.weight_decay = static_cast<float>(group.weight_decay);
     args.momentum = static_cast<float>(options_.momentum);
-    args.kept = first ? 0 : args.momentum;
-    args.added = first ? 1 : static_cast<float>(1 - options_.dampening);
+    args.buffer_factor = first ? 0 : args.momentum;
+    args.gradient_factor = first ? 1 : static_cast<float>(1 - options_.dampening);
     args.nesterov = options_.nesterov;
     kernels.sgd(args);
   }

@@ -145,7 +145,7 @@ class PoolingStep final : public Step {
     const index rows = weights_.size(0) * weights_.size(1);
     const index task_rows = std::max<index>(1, kElementsPerTask / std::max<index>(cols, 1));
     const kernels::TrainingTable& kernels = pass.kernels();
-    run.parallel_for(kernels::pieces(rows, task_rows), [&](index task, int) noexcept {
+    run.parallel_for(kernels::ceil_divide(rows, task_rows), [&](index task, int) noexcept {
       const index row = task * task_rows, first = row * cols;
       kernels::WeightGradientArgs args;
       args.pair = pair_.value_or(PairWeight::kSoftmax);

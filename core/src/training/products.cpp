@@ -39,7 +39,7 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
   runtime::Execution run(context);
   const kernels::KernelTable& kernels = run.kernels();
   const index depth = a.size(0), rows = c.size(0), cols = c.size(1);
-  const index chunks = std::max<index>(kernels::pieces(depth, kChunk), 1);
+  const index chunks = std::max<index>(kernels::ceil_divide(depth, kChunk), 1);
   const index packed_chunk = kernels::packed_size(cols, kChunk);
   float* packed = run.floats(validation::product("x", {chunks, packed_chunk}), "matrix product");
   float* scratch = take_product_scratch(kChunk, run);
@@ -63,12 +63,12 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
   // Blocks are whole tiles, and there are enough of them to keep all threads busy.
   const index tile = kernels.product_tile_rows;
   const index wanted = 4 * run.num_threads();
-  const index column_blocks = run.num_threads() > 1 ? kernels::pieces(cols, kColumns) : 1;
+  const index column_blocks = run.num_threads() > 1 ? kernels::ceil_divide(cols, kColumns) : 1;
   const index block_cols = column_blocks > 1 ? kColumns : cols;
-  const index row_tiles = kernels::pieces(rows, tile);
+  const index row_tiles = kernels::ceil_divide(rows, tile);
   const index block_tiles = std::max<index>(1, row_tiles * column_blocks / wanted);
   const index block_rows = run.num_threads() > 1 ? block_tiles * tile : std::max<index>(rows, 1);
-  const index row_blocks = kernels::pieces(rows, block_rows);
+  const index row_blocks = kernels::ceil_divide(rows, block_rows);
   const double multiply_adds = static_cast<double>(depth) * static_cast<double>(rows * cols);
   const index scratch_size = kernels.product_scratch(kChunk);
   run.parallel_for(row_blocks * column_blocks, multiply_adds, [&](index task, int worker) noexcept {

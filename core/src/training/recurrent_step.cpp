@@ -71,7 +71,7 @@ class RecurrentStep final : public Step {
     const CellGradient cell = pass.kernels().*p_.cell;
     const index task_rows = std::max<index>(1, kElementsPerTask / (2 * width));
     for (index t = steps - 1; t >= 0; --t) {
-      scratch.parallel_for(kernels::pieces(batch, task_rows), [&](index task, int) noexcept {
+      scratch.parallel_for(kernels::ceil_divide(batch, task_rows), [&](index task, int) noexcept {
         const index first = task * task_rows;
         kernels::RecurrentCellGradientArgs args;
         args.rows = std::min(task_rows, batch - first);

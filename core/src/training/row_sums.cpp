@@ -9,7 +9,7 @@ void sum_rows(const ConstTensor& x, const Tensor& sums, BackwardPass& pass) {
   constexpr std::int64_t kColumns = 64;
   const std::int64_t cols = x.size(1);
   const double elements = static_cast<double>(x.size(0)) * static_cast<double>(cols);
-  pass.run.parallel_for(kernels::pieces(cols, kColumns), elements,
+  pass.run.parallel_for(kernels::ceil_divide(cols, kColumns), elements,
                         [&](std::int64_t task, int) noexcept {
                           kernels::ColumnSumsArgs args;
                           args.rows = x.size(0);

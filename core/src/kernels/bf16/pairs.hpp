@@ -62,17 +62,17 @@ void pair_queries(index count, index lanes, index head_dim, const std::uint16_t*
 }
 
 /// Combines the values of every two adjacent keys, starting at key0, into a row of pairs: one pair
-/// for each column. Values are zero for keys that are not kept, for the second key of an incomplete
-/// last pair, and for columns beyond the values.
-template <class Keep>
+/// for each column. Values are zero for keys that a query may not attend to, for the second key of
+/// an incomplete last pair, and for columns beyond the values.
+template <class Attends>
 ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys, index cols,
-                             Keep&& keep, Bf16Pair* pairs) noexcept {
+                             Attends&& attends, Bf16Pair* pairs) noexcept {
   const index dim = head.value_dim;
   for (index j = 0; j < keys; j += 2, pairs += cols) {
     const std::uint16_t* __restrict first = head.value.at(key0 + j);
-    const bool has_second = j + 1 < keys && keep(key0 + j + 1);
+    const bool has_second = j + 1 < keys && attends(key0 + j + 1);
     const std::uint16_t* __restrict second = has_second ? first + head.value.row : first;
-    const std::uint32_t first_bits = keep(key0 + j) ? 0xFFFF : 0;
+    const std::uint32_t first_bits = attends(key0 + j) ? 0xFFFF : 0;
     const std::uint32_t second_bits = has_second ? 0xFFFF0000 : 0;
     std::uint32_t* __restrict to = reinterpret_cast<std::uint32_t*>(pairs);
     for (index c = 0; c < dim; ++c) {
@@ -84,20 +84,21 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
   }
 }
 
-/// Like exp2_shifted, for scores that must still be multiplied by `unit`, with lowest = (m − 127) /
-/// unit. Relative error at most 2.4e-7: product and difference are rounded once, and the polynomial
-/// of degree 5 (minimax in relative error, 9.2e-8) is accurate to the rounding of float32. Weights
-/// are then rounded to eight significant bits.
+/// Like exp2_shifted, for scores that must still be multiplied by `scale`, with lowest = (m − 127)
+/// / scale. Relative error at most 2.4e-7: product and difference are rounded once, and the
+/// polynomial of degree 5 (minimax in relative error, 9.2e-8) is accurate to the rounding of
+/// float32. Weights are then rounded to eight significant bits.
 template <class Isa, int N>
-ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats<Isa> (&rounder)[N],
+ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> scale,
+                             const Floats<Isa> (&rounder)[N],
                              const Floats<Isa> (&lowest)[N]) noexcept {
   using F = Floats<Isa>;
   using I = xsimd::as_integer_t<F>;
   F p[N], power[N];
   const auto each = [&](auto&& step) ATTN_INLINED { unroll<N>(step); };
   each([&](auto i) ATTN_INLINED { x[i] = Isa::at_least(x[i], lowest[i]); });
-  each([&](auto i) ATTN_INLINED { power[i] = Isa::madd(x[i], unit, rounder[i]); });
-  each([&](auto i) ATTN_INLINED { x[i] = Isa::madd(x[i], unit, rounder[i] - power[i]); });
+  each([&](auto i) ATTN_INLINED { power[i] = Isa::madd(x[i], scale, rounder[i]); });
+  each([&](auto i) ATTN_INLINED { x[i] = Isa::madd(x[i], scale, rounder[i] - power[i]); });
   each([&](auto i) ATTN_INLINED {
     power[i] = bits_as<float>(I(bits_as<std::int32_t>(power[i])) << 23);
     p[i] = Isa::madd(F(1.32647290e-3F), x[i], F(9.67151364e-3F));
@@ -109,23 +110,23 @@ ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats
   each([&](auto i) ATTN_INLINED { x[i] = p[i] * power[i]; });
 }
 
-/// Computes e = 2^(unit · s − m) for each score s, where m is an integer, and stores each row of e
+/// Computes e = 2^(scale · s − m) for each score s, where m is an integer, and stores each row of e
 /// as pairs. Returns the sums of e and the sums of the rounded e. Outputs are divided by the sums
 /// of the rounded e. The weights therefore sum to one, and a query that attends to a single key
 /// gets that key's value, as in float32. The error of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ
 /// w·|v|. The log-sum-exp uses the exact sums.
 template <class Isa, int Vectors>
-ATTN_INLINE void exponentiate_pairs(index keys, float unit, float* tile, index row,
+ATTN_INLINE void exponentiate_pairs(index keys, float scale, float* tile, index row,
                                     const Floats<Isa> (&max)[Vectors], Floats<Isa> (&sum)[Vectors],
                                     Floats<Isa> (&weights)[Vectors]) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  const F units(unit);
+  const F scales(scale);
   const F ones = broadcast_element<Isa>(Bf16Pair{0x3F80, 0x3F80});
   F rounder[Vectors], lowest[Vectors];
   unroll<Vectors>([&](auto v) ATTN_INLINED {
     rounder[v] = F(kExponentRounder) - max[v];
-    lowest[v] = (max[v] - F(127.0F)) / units;
+    lowest[v] = (max[v] - F(127.0F)) / scales;
     sum[v] = F(0.0F);
     weights[v] = F(0.0F);
   });
@@ -136,8 +137,8 @@ ATTN_INLINE void exponentiate_pairs(index keys, float unit, float* tile, index r
       first[v] = F::load_unaligned(scores + v * kW);
       second[v] = j + 1 < keys ? F::load_unaligned(scores + row + v * kW) : F(kMinusInfinity);
     });
-    exp2_scaled<Isa, Vectors>(first, units, rounder, lowest);
-    exp2_scaled<Isa, Vectors>(second, units, rounder, lowest);
+    exp2_scaled<Isa, Vectors>(first, scales, rounder, lowest);
+    exp2_scaled<Isa, Vectors>(second, scales, rounder, lowest);
     Bf16Pair* to = reinterpret_cast<Bf16Pair*>(tile + j / 2 * row);
     unroll<Vectors>([&](auto v) ATTN_INLINED {
       const F pair = Isa::pair(first[v], second[v]);

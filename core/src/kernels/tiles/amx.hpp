@@ -34,15 +34,15 @@ struct AmxLayout {
     std::fill_n(pairs + keys * row, (round_up(keys, kTileEdge) - keys) * row, Bf16Pair{});
   }
 
-  template <class Keep>
-  static void pair_values(const Bf16AttentionHead& head, index key0, index keys, Keep&& keep,
+  template <class Attends>
+  static void pair_values(const Bf16AttentionHead& head, index key0, index keys, Attends&& attends,
                           float* memory, Bf16Pair* pairs) noexcept {
     constexpr index kW = kWidth<Isa>;
     const index cols = value_cols<Isa>(head);
     Bf16Pair* const by_key = reinterpret_cast<Bf16Pair*>(memory);
     for (index j = 0; j < keys; j += 2 * kTileEdge, pairs += kTileEdge * cols) {
       const index count = std::min(2 * kTileEdge, keys - j);
-      kernels::pair_values(head, key0 + j, count, cols, keep, by_key);
+      kernels::pair_values(head, key0 + j, count, cols, attends, by_key);
       std::fill(by_key + (count + 1) / 2 * cols, by_key + kTileEdge * cols, Bf16Pair{});
       for (index pair = 0; pair < kTileEdge; pair += kW) {
         const float* rows[kW];
@@ -86,7 +86,7 @@ struct AmxTiles : PairTiles<I, AmxLayout<I>> {
   static ATTN_INLINE void begin(const Head& head, const QueryBlock& block, float sum,
                                 const Scratch& scratch) noexcept {
     std::fill_n(scratch.total_weight, block.lanes, sum);
-    std::fill_n(scratch.values, kQueries * value_cols<Isa>(head), 0.0F);
+    std::fill_n(scratch.accumulator, kQueries * value_cols<Isa>(head), 0.0F);
   }
 
   static ATTN_INLINE void score_tile(const Head& head, const QueryBlock& block, index key0,
@@ -103,41 +103,42 @@ struct AmxTiles : PairTiles<I, AmxLayout<I>> {
         });
   }
 
-  /// valuesᵀ = valuesᵀ · factor + Vᵀ · tile, for one query or for all queries of a block.
+  /// accumulatorᵀ = accumulatorᵀ · factor + Vᵀ · tile, for all queries of a block or for one query.
+  ///
+  /// Vᵀ (value columns × pairs of keys) and the weights (pairs of keys × queries) are divided into
+  /// tiles. Each group of m × n tiles of the product is summed over all keys, then added:
+  ///
+  ///                    n tiles of queries
+  ///                   +---------+---------+
+  ///   m tiles of      |         |         |   `products`, contiguous, and the same rows and
+  ///   value columns   +---------+---------+   columns of the accumulator, whose rows have
+  ///                   |         |         |   kQueries elements
+  ///                   +---------+---------+
   static void add_values(const Head& head, index begin, index end, index keys,
                          Strided<const Bf16Pair> value, const Scratch& scratch) noexcept {
-    using F = Floats<Isa>;
-    constexpr index kW = kWidth<Isa>;
     const index cols = value_cols<Isa>(head);
-    const index rows = Base::pair_rows(keys);
-    const index steps = tiles_of(rows);
-    Bf16Pair* const weights = reinterpret_cast<Bf16Pair*>(scratch.tile);
-    std::fill(weights + rows * kQueries, weights + steps * kTileEdge * kQueries, Bf16Pair{});
-    const index first = begin / kTileEdge;
-    const bool one = end - begin == 1;
+    const index key_tiles = pad_weights(keys, scratch);
+    const Bf16Pair* const weights = reinterpret_cast<const Bf16Pair*>(scratch.tile);
+    const index first_tile = begin / kTileEdge;
+    const bool single_query = end - begin == 1;
     for_tile_groups(
-        cols / kTileEdge, tiles_of(end) - first,
+        cols / kTileEdge, tiles_of(end) - first_tile,
         [&](index row, index col, auto m, auto n) ATTN_INLINED {
-          constexpr index kRow = n * kTileEdge;
-          alignas(64) float sums[m * kTileEdge * kRow];
-          const index query = (first + col) * kTileEdge;
+          constexpr index kRows = m * kTileEdge;
+          constexpr index kCols = n * kTileEdge;
+          alignas(64) float products[kRows * kCols];
+          const index query = (first_tile + col) * kTileEdge;
           tile_product<typename Isa::Tiles, m, n, false>(
-              steps, {value.data + row * kTilePairs, kTileEdge, cols * kTileEdge, kTilePairs},
-              {weights + query, kQueries, kTileEdge * kQueries, kTileEdge}, nullptr, sums, kRow);
-          float* const values = scratch.values + row * kTileEdge * kQueries + query;
-          F factors[kRow / kW];
-          unroll<kRow / kW>([&](auto v) ATTN_INLINED {
-            factors[v] = F::load_unaligned(scratch.factor + query + v * kW);
-          });
-          for (index i = 0; i < m * kTileEdge; ++i) {
-            float* const target = values + i * kQueries;
-            float* const sum = sums + i * kRow;
-            unroll<kRow / kW>([&](auto v) ATTN_INLINED {
-              Isa::madd(F::load_unaligned(target + v * kW), factors[v],
-                        F::load_unaligned(sum + v * kW))
-                  .store_unaligned((one ? sum : target) + v * kW);
-            });
-            if (one) target[begin - query] = sum[begin - query];
+              key_tiles, {value.data + row * kTilePairs, kTileEdge, cols * kTileEdge, kTilePairs},
+              {weights + query, kQueries, kTileEdge * kQueries, kTileEdge}, nullptr, products,
+              kCols);
+          float* const accumulator = scratch.accumulator + row * kTileEdge * kQueries + query;
+          const float* const factor = scratch.factor + query;
+          if (single_query) {
+            add_products<kRows, kCols>(accumulator, factor, products, products, kCols);
+            copy_column<kRows>(products + begin - query, kCols, accumulator + begin - query);
+          } else {
+            add_products<kRows, kCols>(accumulator, factor, products, accumulator, kQueries);
           }
         });
   }
@@ -145,11 +146,47 @@ struct AmxTiles : PairTiles<I, AmxLayout<I>> {
   static ATTN_INLINE void finish(const Head& head, const QueryBlock& block,
                                  const Scratch& scratch) noexcept {
     const index cols = value_cols<Isa>(head);
-    transpose<Isa>(cols, block.lanes, {scratch.values, kQueries}, 1.0F, {scratch.outputs, cols});
+    transpose<Isa>(cols, block.lanes, {scratch.accumulator, kQueries}, 1.0F,
+                   {scratch.outputs, cols});
   }
-  static ATTN_INLINE const float* finish_values(const AttentionHead& head, index r,
-                                                const Scratch& scratch) noexcept {
+  static ATTN_INLINE const float* finish_accumulator(const AttentionHead& head, index r,
+                                                     const Scratch& scratch) noexcept {
     return scratch.outputs + r * value_cols<Isa>(head);
+  }
+
+ private:
+  /// Pads the weights of a tile with zeros to whole tiles. Returns the number of tiles along the
+  /// keys.
+  static ATTN_INLINE index pad_weights(index keys, const Scratch& scratch) noexcept {
+    const index rows = Base::pair_rows(keys);
+    const index key_tiles = tiles_of(rows);
+    Bf16Pair* const weights = reinterpret_cast<Bf16Pair*>(scratch.tile);
+    std::fill(weights + rows * kQueries, weights + key_tiles * kTileEdge * kQueries, Bf16Pair{});
+    return key_tiles;
+  }
+
+  /// to = accumulator · factor + products, with a factor per column. `to` may be either operand.
+  template <index Rows, index Cols>
+  static ATTN_INLINE void add_products(const float* accumulator, const float* factor,
+                                       const float* products, float* to, index to_row) noexcept {
+    using F = Floats<Isa>;
+    constexpr index kW = kWidth<Isa>;
+    F factors[Cols / kW];
+    unroll<Cols / kW>([&](auto v)
+                          ATTN_INLINED { factors[v] = F::load_unaligned(factor + v * kW); });
+    for (index i = 0; i < Rows; ++i) {
+      unroll<Cols / kW>([&](auto v) ATTN_INLINED {
+        Isa::madd(F::load_unaligned(accumulator + i * kQueries + v * kW), factors[v],
+                  F::load_unaligned(products + i * Cols + v * kW))
+            .store_unaligned(to + i * to_row + v * kW);
+      });
+    }
+  }
+
+  /// Copies a column to the column of the accumulator that begins at `to`.
+  template <index Rows>
+  static ATTN_INLINE void copy_column(const float* from, index from_row, float* to) noexcept {
+    for (index i = 0; i < Rows; ++i) to[i * kQueries] = from[i * from_row];
   }
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Attention with products of floats. The scale is folded into the queries, together with log2 e if
-// scores are plain products. Keys and values are read in place.
+// Attention with products of floats. Keys and values are read in place. attention_tile.hpp lists
+// where scores are scaled.
 
 #include <algorithm>
 
@@ -28,16 +28,16 @@ struct FloatTiles {
 
   static void load_queries(const Head& head, const QueryBlock& block,
                            const Scratch& scratch) noexcept {
-    const float unit = has_plain_scores(head) ? kLog2E : 1.0F;
-    transpose_queries(head, block, head.scale * unit, scratch);
+    const float to_log2 = has_plain_scores(head) ? kLog2E : 1.0F;
+    transpose_queries(head, block, head.scale * to_log2, scratch);
     if (head.packed_relative_keys) multiply_relative_keys(head, block, scratch);
   }
 
   static ATTN_INLINE void begin(const Head& head, const QueryBlock& block, float,
                                 const Scratch& scratch) noexcept {
-    std::fill_n(scratch.values, block.count * value_cols<Isa>(head), 0.0F);
-    if (scratch.distances) {
-      std::fill_n(scratch.distances, block.count * relative_cols<Isa>(head), 0.0F);
+    std::fill_n(scratch.accumulator, block.count * value_cols<Isa>(head), 0.0F);
+    if (scratch.distance_weights) {
+      std::fill_n(scratch.distance_weights, block.count * relative_cols<Isa>(head), 0.0F);
     }
   }
 
@@ -62,7 +62,9 @@ struct FloatTiles {
       exponentiate<Isa, vectors>(keys, scratch.tile + col, kQueries, shift, sum);
       add_sums<Isa, vectors>(factor, sum, scratch.sum + col);
     });
-    if (head.random_words || scratch.distances) modify_weights(head, block, key0, keys, scratch);
+    if (head.random_words || scratch.distance_weights) {
+      modify_weights(head, block, key0, keys, scratch);
+    }
   }
 
   static ATTN_INLINE Strided<const float> all_values(const Head& head, index key0,
@@ -73,8 +75,8 @@ struct FloatTiles {
                                                           index keys,
                                                           const Scratch& scratch) noexcept {
     const RowScratch<Isa> row_scratch(head, scratch.row_memory);
-    copy_attended<Isa>(head, row, key0, keys, row_scratch.kept);
-    return {row_scratch.kept, value_cols<Isa>(head)};
+    copy_attended<Isa>(head, row, key0, keys, row_scratch.widened);
+    return {row_scratch.widened, value_cols<Isa>(head)};
   }
 
   static ATTN_INLINE void add_values(const Head& head, index begin, index end, index keys,
@@ -83,13 +85,14 @@ struct FloatTiles {
   }
 
   static ATTN_INLINE void finish(const Head&, const QueryBlock&, const Scratch&) noexcept {}
-  static ATTN_INLINE const float* finish_values(const Head& head, index r,
-                                                const Scratch& scratch) noexcept {
-    float* values = scratch.values + r * value_cols<Isa>(head);
-    if (scratch.distances) {
-      add_relative_values<Isa>(head, scratch.distances + r * relative_cols<Isa>(head), values);
+  static ATTN_INLINE const float* finish_accumulator(const Head& head, index r,
+                                                     const Scratch& scratch) noexcept {
+    float* accumulator = scratch.accumulator + r * value_cols<Isa>(head);
+    if (scratch.distance_weights) {
+      add_relative_values<Isa>(head, scratch.distance_weights + r * relative_cols<Isa>(head),
+                               accumulator);
     }
-    return values;
+    return accumulator;
   }
   static ATTN_INLINE float total_weight(index r, const Scratch& scratch) noexcept {
     return scratch.sum[r];
@@ -101,8 +104,8 @@ struct FloatTiles {
     const RowScratch<Isa> scratch(head, memory);
     prepare_row<Isa>(head, row, scratch);
     begin_row<Isa>(head, head.sink, scratch.sums);
-    add_keys<Isa>(head, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
-                  scratch, scratch.sums);
+    add_keys<Isa>(head, row, head.key_begin[row] / kRowBlockKeys * kRowBlockKeys, head.key_end[row],
+                  true, scratch, scratch.sums);
     finish_row<Isa>(head, row, scratch.sums);
     for (int i = 0; i < num_outputs; ++i) {
       if (outputs[i].stage == ScoreStage::kWeights) {
@@ -161,12 +164,14 @@ struct FloatTiles {
     for (index r = 0; r < block.count; ++r) {
       float* weights = scratch.rows + r * Scratch::kScoreRow;
       if (head.random_words) drop_weights<Isa>(head, block.first + r, key0, keys, weights);
-      if (scratch.distances) {
-        float* distances = scratch.distances + r * relative_cols<Isa>(head);
+      if (scratch.distance_weights) {
+        float* distance_weights = scratch.distance_weights + r * relative_cols<Isa>(head);
         if (scratch.factor[r] != 1.0F) {
-          for (index c = 0; c <= 2 * head.max_distance; ++c) distances[c] *= scratch.factor[r];
+          for (index c = 0; c <= 2 * head.max_distance; ++c) {
+            distance_weights[c] *= scratch.factor[r];
+          }
         }
-        add_to_distances<Isa>(head, block.first + r, key0, keys, weights, distances);
+        sum_by_distance<Isa>(head, block.first + r, key0, keys, weights, distance_weights);
       }
     }
     transpose<Isa>(block.count, keys, {scratch.rows, Scratch::kScoreRow}, 1.0F,
@@ -178,7 +183,7 @@ struct FloatTiles {
                                     const Scratch& scratch) noexcept {
     using F = Floats<Isa>;
     for (index i = 0; i < block.lanes; i += kWidth<Isa>) {
-      const F max[1] = {shift_of<Isa>(F::load_unaligned(scratch.max + i))};
+      const F max[1] = {max_or_zero<Isa>(F::load_unaligned(scratch.max + i))};
       F sum[1];
       exponentiate<Isa, 1>(keys, scratch.tile + i, kQueries, max, sum);
       const F sums = F::load_unaligned(scratch.sum + i);

@@ -34,12 +34,13 @@ struct PairLayout {
     }
   }
 
-  /// Pairs the values from key0 on. Keys for which keep(key) is false get zeros. `memory` may be
+  /// Pairs the values from key0 on. Keys for which attends(key) is false get zeros. `memory` may be
   /// overwritten.
-  template <class Keep>
+  template <class Attends>
   static ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys,
-                                      Keep&& keep, float* /*memory*/, Bf16Pair* pairs) noexcept {
-    kernels::pair_values(head, key0, keys, value_cols<Isa>(head), keep, pairs);
+                                      Attends&& attends, float* /*memory*/,
+                                      Bf16Pair* pairs) noexcept {
+    kernels::pair_values(head, key0, keys, value_cols<Isa>(head), attends, pairs);
   }
 };
 
@@ -75,8 +76,8 @@ struct PairTiles {
       total_weight = Base::take(own, 1);
       const index value_size = pair_rows(Isa::kTileKeys) * value_cols<Isa>(head);
       value_pairs = reinterpret_cast<Bf16Pair*>(shared);
-      kept_pairs = value_pairs + value_size;
-      key_pairs = kept_pairs + value_size;
+      attended_pairs = value_pairs + value_size;
+      key_pairs = attended_pairs + value_size;
       this->row_memory = shared + tile_pairs(head);
     }
     static index own_size(const AttentionHead& head) noexcept {
@@ -92,13 +93,13 @@ struct PairTiles {
              Isa::kTileKeys * pair_depth<Isa>(head.head_dim);
     }
 
-    Bf16Pair* value_pairs;  ///< pairs of keys × value columns
-    Bf16Pair* kept_pairs;   ///< copy of value_pairs with zeros for keys that a query may not attend
-                            ///< to
-    Bf16Pair* key_pairs;    ///< copied keys (keys × pairs of depth), if the keys cannot be read in
-                            ///< place
-    float* total_weight;    ///< for each query, the sum of its weights after they are rounded to
-                            ///< bf16
+    Bf16Pair* value_pairs;     ///< pairs of keys × value columns
+    Bf16Pair* attended_pairs;  ///< copy of value_pairs with zeros for keys that a query may not
+                               ///< attend to
+    Bf16Pair* key_pairs;  ///< copied keys (keys × pairs of depth), if the keys cannot be read in
+                          ///< place
+    float* total_weight;  ///< for each query, the sum of its weights after they are rounded to
+                          ///< bf16
   };
 
   static void load_queries(const Head& head, const QueryBlock& block,
@@ -112,7 +113,7 @@ struct PairTiles {
   static ATTN_INLINE void begin(const Head& head, const QueryBlock& block, float sum,
                                 const Scratch& scratch) noexcept {
     std::fill_n(scratch.total_weight, block.lanes, sum);
-    std::fill_n(scratch.values, block.count * value_cols<Isa>(head), 0.0F);
+    std::fill_n(scratch.accumulator, block.count * value_cols<Isa>(head), 0.0F);
   }
 
   static ATTN_INLINE void prepare_tile(const Head& head, index key0,
@@ -136,14 +137,14 @@ struct PairTiles {
 
   static ATTN_INLINE void softmax(const Head& head, const QueryBlock& block, index, index keys,
                                   const Scratch& scratch) noexcept {
-    // Converts scores to units of ln 2, unless modify_tile has already done so.
-    const float unit = works_on_rows(head) ? 1.0F : score_factor(head) * row_factor(head);
+    // If scores went through rows, modify_tile has already multiplied them.
+    const float to_log2 = works_on_rows(head) ? 1.0F : score_factor(head) * row_factor(head);
     for_columns<Isa, Isa::kSoftmaxVectors>(block.lanes, [&](index col, auto vectors) ATTN_INLINED {
       Floats<Isa> max[vectors], shift[vectors], factor[vectors], sum[vectors], weight[vectors];
       find_maxima<Isa, vectors>(keys, scratch.tile + col, kQueries, max);
-      unroll<vectors>([&](auto v) ATTN_INLINED { max[v] *= Floats<Isa>(unit); });
+      unroll<vectors>([&](auto v) ATTN_INLINED { max[v] *= Floats<Isa>(to_log2); });
       raise_maxima<Isa, vectors>(max, col, scratch, shift, factor);
-      exponentiate_pairs<Isa, vectors>(keys, unit, scratch.tile + col, kQueries, shift, sum,
+      exponentiate_pairs<Isa, vectors>(keys, to_log2, scratch.tile + col, kQueries, shift, sum,
                                        weight);
       add_sums<Isa, vectors>(factor, sum, scratch.sum + col);
       add_sums<Isa, vectors>(factor, weight, scratch.total_weight + col);
@@ -160,8 +161,8 @@ struct PairTiles {
                                                              const Scratch& scratch) noexcept {
     Layout::pair_values(
         head, key0, keys, [&](index key) { return is_attended<Isa>(head, row, key); },
-        scratch.row_memory, scratch.kept_pairs);
-    return {scratch.kept_pairs, value_cols<Isa>(head)};
+        scratch.row_memory, scratch.attended_pairs);
+    return {scratch.attended_pairs, value_cols<Isa>(head)};
   }
 
   static ATTN_INLINE void add_values(const Head& head, index begin, index end, index keys,
@@ -171,9 +172,9 @@ struct PairTiles {
   }
 
   static ATTN_INLINE void finish(const Head&, const QueryBlock&, const Scratch&) noexcept {}
-  static ATTN_INLINE const float* finish_values(const AttentionHead& head, index r,
-                                                const Scratch& scratch) noexcept {
-    return scratch.values + r * value_cols<Isa>(head);
+  static ATTN_INLINE const float* finish_accumulator(const AttentionHead& head, index r,
+                                                     const Scratch& scratch) noexcept {
+    return scratch.accumulator + r * value_cols<Isa>(head);
   }
   /// Outputs are divided by the sum of the rounded weights; see exponentiate_pairs.
   static ATTN_INLINE float total_weight(index r, const Scratch& scratch) noexcept {
@@ -192,8 +193,8 @@ struct PairTiles {
     stored.stored_key = {ElementType::kBFloat16, head.key.data, head.key.row, nullptr, 0};
     stored.stored_value = {ElementType::kBFloat16, head.value.data, head.value.row, nullptr, 0};
     begin_row<Float>(stored, head.sink, scratch.sums);
-    add_keys<Float>(stored, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
-                    scratch, scratch.sums);
+    add_keys<Float>(stored, row, head.key_begin[row] / kRowBlockKeys * kRowBlockKeys,
+                    head.key_end[row], true, scratch, scratch.sums);
     finish_row<Float>(stored, row, scratch.sums);
   }
 

@@ -67,12 +67,12 @@ bool GradientBlock<Isa>::backpropagate(float* query_gradients) noexcept {
   if (steps_.relative_keys) {
     multiply_relative(gradient_.relative_keys, key_row_, head_.head_dim, scratch_.queries,
                       scratch_.key_products);
-    std::fill_n(scratch_.key_distances, sums, 0.0F);
+    std::fill_n(scratch_.key_distance_sums, sums, 0.0F);
   }
   if (steps_.relative_values) {
     multiply_relative(head_.relative_values, value_row_, head_.value_dim, scratch_.output_gradients,
                       scratch_.value_products);
-    std::fill_n(scratch_.value_distances, sums, 0.0F);
+    std::fill_n(scratch_.value_distance_sums, sums, 0.0F);
   }
   for (index key0 = key_begin_, keys = 0; key0 < key_end_; key0 += keys) {
     keys = begin_tile(key0);
@@ -84,12 +84,13 @@ bool GradientBlock<Isa>::backpropagate(float* query_gradients) noexcept {
         [&](index col, auto vectors)
             ATTN_INLINED { differentiate_softmax<Isa, vectors>(keys, col, scratch_); },
         first_lane_);
-    if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.weights);
+    if (steps_.dropout)
+      multiply_tile<Isa>(keys, lanes_, scratch_.dropout_factors, scratch_.weights);
     if (steps_.relative_values) {
       transform_rows<Isa>(
           keys, count_, scratch_.weights, 1.0F, scratch_, [&](index r, float* weights) {
-            add_to_distances<Isa>(head_, first_ + r, key0, keys, weights,
-                                  scratch_.value_distances + r * scratch_.relative_row);
+            sum_by_distance<Isa>(head_, first_ + r, key0, keys, weights,
+                                 scratch_.value_distance_sums + r * scratch_.relative_row);
           });
     }
     if (steps_.gradients_by_row) backpropagate_scores(key0, keys);

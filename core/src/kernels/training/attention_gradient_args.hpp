@@ -24,7 +24,7 @@ struct AttentionGradientHead {
   /// The gradient of the bias; either stride may be zero.
   Strided<float> bias;
   /// The gradient of AttentionHead::distance_bias, indexed by j − i, for every i and j.
-  float* distances = nullptr;
+  float* distance_bias = nullptr;
   float* relative_key_gradients = nullptr;    ///< as relative_keys
   float* relative_value_gradients = nullptr;  ///< as AttentionHead::relative_values
 };

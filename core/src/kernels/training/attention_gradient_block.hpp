@@ -24,7 +24,7 @@ class GradientBlock {
         lanes_(round_up(count, kWidth<Isa>)),
         key_row_(padded_row<Isa>(head.head_dim)),
         value_row_(padded_row<Isa>(head.value_dim)),
-        distances_(2 * head.max_distance + 1),
+        num_distances_(2 * head.max_distance + 1),
         steps_(head, gradient),
         scratch_(head, memory) {}
 
@@ -50,7 +50,7 @@ class GradientBlock {
   const KeyChunk& chunk_;
   index first_, count_, lanes_;
   index first_lane_ = 0;  ///< first query that attends to a tile; a multiple of kGradientGroup
-  index key_row_, value_row_, distances_;
+  index key_row_, value_row_, num_distances_;
   index key_begin_ = 0, key_end_ = 0;
   bool is_finite_ = true;
   GradientSteps<Isa> steps_;
@@ -110,8 +110,8 @@ void GradientBlock<Isa>::load_queries() noexcept {
       copy_padded<Isa>(count_, head_.value_dim, gradient_.output_gradient.rows_from(first_),
                        scratch_.output_gradient_rows);
   is_finite_ &= chunk_.is_finite;
-  const float unit = steps_.in_log2 ? kLog2E : 1.0F;
-  transpose<Isa>(count_, head_.head_dim, {scratch_.query_rows, key_row_}, head_.scale * unit,
+  const float to_log2 = steps_.in_log2 ? kLog2E : 1.0F;
+  transpose<Isa>(count_, head_.head_dim, {scratch_.query_rows, key_row_}, head_.scale * to_log2,
                  {scratch_.queries, kBlockQueries});
   transpose<Isa>(count_, head_.value_dim, {scratch_.output_gradient_rows, value_row_}, 1.0F,
                  {scratch_.output_gradients, kBlockQueries});
@@ -132,9 +132,9 @@ void GradientBlock<Isa>::score_tile(index key0, index keys) noexcept {
   multiply_queries<Isa>(keys, head_.head_dim, chunk_.keys + j * key_row_, key_row_,
                         scratch_.queries, first_lane_, lanes_, scratch_.weights);
   if (steps_.scores_by_row) {
-    const float unit = steps_.in_log2 ? 1.0F : kLog2E;
+    const float to_log2 = steps_.in_log2 ? 1.0F : kLog2E;
     transform_rows<Isa>(
-        keys, count_, scratch_.weights, unit, scratch_, [&](index r, float* scores) {
+        keys, count_, scratch_.weights, to_log2, scratch_, [&](index r, float* scores) {
           const index row = first_ + r;
           if (steps_.relative_keys) {
             add_relative_keys<Isa>(head_, row, key0, keys,
@@ -163,12 +163,12 @@ void GradientBlock<Isa>::score_tile(index key0, index keys) noexcept {
   }
   if (steps_.dropout) {
     for (index r = 0; r < count_; ++r) {
-      float* kept = scratch_.rows + r * kGradientRow;
-      std::fill_n(kept, keys, 1.0F);
-      drop_weights<Isa>(head_, first_ + r, key0, keys, kept);
+      float* factors = scratch_.rows + r * kGradientRow;
+      std::fill_n(factors, keys, 1.0F);
+      drop_weights<Isa>(head_, first_ + r, key0, keys, factors);
     }
     transpose<Isa>(count_, keys, {scratch_.rows, kGradientRow}, 1.0F,
-                   {scratch_.kept, kBlockQueries});
+                   {scratch_.dropout_factors, kBlockQueries});
   }
 }
 
@@ -184,7 +184,8 @@ void GradientBlock<Isa>::differentiate_weights(index key0, index keys) noexcept 
                              scratch_.value_products + r * scratch_.relative_row, row);
     });
   }
-  if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.gradients);
+  if (steps_.dropout)
+    multiply_tile<Isa>(keys, lanes_, scratch_.dropout_factors, scratch_.gradients);
 }
 
 /// Stores dP where scores are not excluded; the rest of the output is already zero.
@@ -202,37 +203,35 @@ void GradientBlock<Isa>::store_weight_gradients(index key0, index keys) noexcept
 /// Turns gradients of biased scores into gradients of scale · q·k.
 template <class Isa>
 void GradientBlock<Isa>::backpropagate_scores(index key0, index keys) noexcept {
-  transform_rows<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_,
-                      [&](index r, float* gradients) {
-                        const index row = first_ + r;
-                        if (gradient_.scores) {
-                          float* scores = gradient_.scores.at(row, key0);
-                          for (index k = 0; k < keys; ++k)
-                            scores[k * gradient_.scores.col] += gradients[k];
-                        }
-                        if (gradient_.bias) {
-                          float* bias = gradient_.bias.at(row, key0);
-                          const index within = std::clamp<index>(head_.bias_cols - key0, 0, keys);
-                          for (index k = 0; k < within; ++k)
-                            bias[k * gradient_.bias.col] += gradients[k];
-                        }
-                        if (gradient_.distances) {
-                          float* distances = gradient_.distances + key0 - row;
-                          for (index k = 0; k < keys; ++k) distances[k] += gradients[k];
-                        }
-                        if (steps_.softcap) {
-                          const float* slopes = scratch_.slopes + r * kGradientRow;
-                          for (index k = 0; k < keys; ++k) {
-                            // The slope of a score that is not finite may be NaN, even if the key
-                            // is excluded.
-                            gradients[k] = gradients[k] == 0.0F ? 0.0F : gradients[k] * slopes[k];
-                          }
-                        }
-                        if (steps_.relative_keys) {
-                          add_to_distances<Isa>(head_, row, key0, keys, gradients,
-                                                scratch_.key_distances + r * scratch_.relative_row);
-                        }
-                      });
+  transform_rows<Isa>(
+      keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* gradients) {
+        const index row = first_ + r;
+        if (gradient_.scores) {
+          float* scores = gradient_.scores.at(row, key0);
+          for (index k = 0; k < keys; ++k) scores[k * gradient_.scores.col] += gradients[k];
+        }
+        if (gradient_.bias) {
+          float* bias = gradient_.bias.at(row, key0);
+          const index within = std::clamp<index>(head_.bias_cols - key0, 0, keys);
+          for (index k = 0; k < within; ++k) bias[k * gradient_.bias.col] += gradients[k];
+        }
+        if (gradient_.distance_bias) {
+          float* distance_bias = gradient_.distance_bias + key0 - row;
+          for (index k = 0; k < keys; ++k) distance_bias[k] += gradients[k];
+        }
+        if (steps_.softcap) {
+          const float* slopes = scratch_.slopes + r * kGradientRow;
+          for (index k = 0; k < keys; ++k) {
+            // The slope of a score that is not finite may be NaN, even if the key
+            // is excluded.
+            gradients[k] = gradients[k] == 0.0F ? 0.0F : gradients[k] * slopes[k];
+          }
+        }
+        if (steps_.relative_keys) {
+          sum_by_distance<Isa>(head_, row, key0, keys, gradients,
+                               scratch_.key_distance_sums + r * scratch_.relative_row);
+        }
+      });
 }
 
 template <class Isa>
@@ -251,11 +250,11 @@ void GradientBlock<Isa>::add_products(index key0, index keys, float* query_gradi
 }
 
 /// Copies a row if it is attended to, else writes zeros.
-inline void copy_or_clear(const float* row, index size, bool attended, float* kept) noexcept {
+inline void copy_or_clear(const float* row, index size, bool attended, float* to) noexcept {
   if (attended) {
-    std::copy_n(row, size, kept);
+    std::copy_n(row, size, to);
   } else {
-    std::fill_n(kept, size, 0.0F);
+    std::fill_n(to, size, 0.0F);
   }
 }
 
@@ -266,22 +265,22 @@ void GradientBlock<Isa>::add_attended_products(index key0, index keys,
                                                float* query_gradients) noexcept {
   const index chunk_key = key0 - chunk_.key_begin;
   // The rows of a tile, with zeros in place of excluded rows.
-  float* const kept = scratch_.kept_rows;
+  float* const attended = scratch_.attended_rows;
   for (index r = 0; r < count_; ++r) {
     for (index j = 0; j < keys; ++j) {
       copy_or_clear(chunk_.keys + (chunk_key + j) * key_row_, key_row_,
-                    is_attended<Isa>(head_, first_ + r, key0 + j), kept + j * key_row_);
+                    is_attended<Isa>(head_, first_ + r, key0 + j), attended + j * key_row_);
     }
-    sum_over_keys<Isa>(1, keys, scratch_.gradients + r, kept, key_row_,
+    sum_over_keys<Isa>(1, keys, scratch_.gradients + r, attended, key_row_,
                        query_gradients + r * key_row_);
   }
   for (index j = 0; j < keys; ++j) {
     const auto sum = [&](const float* tile, const float* rows, index row, float* gradients) {
       for (index r = 0; r < count_; ++r) {
         copy_or_clear(rows + r * row, row, is_attended<Isa>(head_, first_ + r, key0 + j),
-                      kept + r * row);
+                      attended + r * row);
       }
-      sum_over_queries<Isa>(1, count_, tile + j * kBlockQueries, kept, row,
+      sum_over_queries<Isa>(1, count_, tile + j * kBlockQueries, attended, row,
                             gradients + (chunk_key + j) * row);
     };
     sum(scratch_.weights, scratch_.output_gradient_rows, value_row_, chunk_.value_gradients);

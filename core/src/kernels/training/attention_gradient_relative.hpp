@@ -12,8 +12,8 @@ namespace attn::kernels {
 template <class Isa>
 void GradientBlock<Isa>::multiply_relative(const float* table, index row, index depth,
                                            const float* queries, float* products) noexcept {
-  multiply_queries<Isa>(distances_, depth, table, row, queries, 0, lanes_, scratch_.columns);
-  transpose<Isa>(distances_, count_, {scratch_.columns, kBlockQueries}, 1.0F,
+  multiply_queries<Isa>(num_distances_, depth, table, row, queries, 0, lanes_, scratch_.columns);
+  transpose<Isa>(num_distances_, count_, {scratch_.columns, kBlockQueries}, 1.0F,
                  {products, scratch_.relative_row});
 }
 
@@ -23,7 +23,7 @@ bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
   const index row = first_ + r;
   const index key = row + head_.relative_offset + distance - head_.max_distance;
   const index begin = distance == 0 ? key_begin_ : std::max(key, key_begin_);
-  const index end = distance == distances_ - 1 ? key_end_ : std::min(key + 1, key_end_);
+  const index end = distance == num_distances_ - 1 ? key_end_ : std::min(key + 1, key_end_);
   for (index j = begin; j < end; ++j) {
     if (is_attended<Isa>(head_, row, j)) return true;
   }
@@ -36,32 +36,33 @@ bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
 template <class Isa>
 void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept {
   const auto transposed = [&](const float* sums) {
-    transpose<Isa>(count_, distances_, {sums, scratch_.relative_row}, 1.0F,
+    transpose<Isa>(count_, num_distances_, {sums, scratch_.relative_row}, 1.0F,
                    {scratch_.columns, kBlockQueries});
     return scratch_.columns;
   };
-  float* const kept = scratch_.kept_rows;
+  float* const attended = scratch_.attended_rows;
   const auto add_to_table = [&](const float* sums, const float* rows, index row, float* table) {
-    if (is_finite_) return sum_over_queries<Isa>(distances_, count_, sums, rows, row, table);
-    for (index c = 0; c < distances_; ++c) {
+    if (is_finite_) return sum_over_queries<Isa>(num_distances_, count_, sums, rows, row, table);
+    for (index c = 0; c < num_distances_; ++c) {
       for (index r = 0; r < count_; ++r) {
-        copy_or_clear(rows + r * row, row, attends_at(r, c), kept + r * row);
+        copy_or_clear(rows + r * row, row, attends_at(r, c), attended + r * row);
       }
-      sum_over_queries<Isa>(1, count_, sums + c * kBlockQueries, kept, row, table + c * row);
+      sum_over_queries<Isa>(1, count_, sums + c * kBlockQueries, attended, row, table + c * row);
     }
   };
   if (steps_.relative_keys) {
-    const float* sums = transposed(scratch_.key_distances);
+    const float* sums = transposed(scratch_.key_distance_sums);
     if (is_finite_ && gradient_.relative_keys_are_finite) {
-      sum_over_keys<Isa>(count_, distances_, sums, gradient_.relative_keys, key_row_,
+      sum_over_keys<Isa>(count_, num_distances_, sums, gradient_.relative_keys, key_row_,
                          query_gradients);
     } else {
       for (index r = 0; r < count_; ++r) {
-        for (index c = 0; c < distances_; ++c) {
+        for (index c = 0; c < num_distances_; ++c) {
           copy_or_clear(gradient_.relative_keys + c * key_row_, key_row_, attends_at(r, c),
-                        kept + c * key_row_);
+                        attended + c * key_row_);
         }
-        sum_over_keys<Isa>(1, distances_, sums + r, kept, key_row_, query_gradients + r * key_row_);
+        sum_over_keys<Isa>(1, num_distances_, sums + r, attended, key_row_,
+                           query_gradients + r * key_row_);
       }
     }
     if (gradient_.relative_key_gradients) {
@@ -69,8 +70,8 @@ void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept 
     }
   }
   if (steps_.relative_values && gradient_.relative_value_gradients) {
-    add_to_table(transposed(scratch_.value_distances), scratch_.output_gradient_rows, value_row_,
-                 gradient_.relative_value_gradients);
+    add_to_table(transposed(scratch_.value_distance_sums), scratch_.output_gradient_rows,
+                 value_row_, gradient_.relative_value_gradients);
   }
 }
 

@@ -38,7 +38,7 @@ struct GradientSteps {
         scores_by_row(head.mask || !in_log2),
         dropout(head.random_words != nullptr),
         gradients_by_row(softcap || relative_keys || gradient.scores || gradient.bias ||
-                         gradient.distances),
+                         gradient.distance_bias),
         only_ranges(!scores_by_row && !relative_values && !dropout),
         shows_tiles(gradient.scores || gradient.weights) {}
 
@@ -75,7 +75,7 @@ struct GradientScratch {
     const index relative = round_up(2 * head.max_distance + 1, kPanelWidth) + kPanelWidth;
     take(weights, kGradientTile);
     take(gradients, kGradientTile);
-    take(kept, kGradientTile);
+    take(dropout_factors, kGradientTile);
     take(rows, kGradientRow);
     take(slopes, kGradientRow);
     take(queries, head.head_dim);
@@ -91,20 +91,21 @@ struct GradientScratch {
     relative_row = relative;
     take(key_products, relative);
     take(value_products, relative);
-    take(key_distances, relative);
-    take(value_distances, relative);
+    take(key_distance_sums, relative);
+    take(value_distance_sums, relative);
     take(columns, relative);
     const index widest = std::max(padded_row<Isa>(head.head_dim), padded_row<Isa>(head.value_dim));
-    kept_rows = memory ? memory + floats : nullptr;
+    attended_rows = memory ? memory + floats : nullptr;
     floats += std::max({kGradientTile, kBlockQueries, 2 * head.max_distance + 1}) * widest;
   }
 
   float* weights = nullptr;    ///< kGradientTile × kBlockQueries: scores, then weights
   float* gradients = nullptr;  ///< kGradientTile × kBlockQueries: dP, then dS
-  float* kept = nullptr;       ///< kGradientTile × kBlockQueries: dropout's factors on weights
-  float* rows = nullptr;       ///< kBlockQueries × kGradientRow: a tile, transposed
-  float* slopes = nullptr;     ///< kBlockQueries × kGradientRow: the derivative of the softcap
-  float* queries = nullptr;    ///< head_dim × kBlockQueries, scaled
+  float* dropout_factors =
+      nullptr;               ///< kGradientTile × kBlockQueries: dropout's factors on weights
+  float* rows = nullptr;     ///< kBlockQueries × kGradientRow: a tile, transposed
+  float* slopes = nullptr;   ///< kBlockQueries × kGradientRow: the derivative of the softcap
+  float* queries = nullptr;  ///< head_dim × kBlockQueries, scaled
   float* output_gradients = nullptr;      ///< value_dim × kBlockQueries
   float* query_rows = nullptr;            ///< kBlockQueries × padded_row(head_dim)
   float* output_gradient_rows = nullptr;  ///< kBlockQueries × padded_row(value_dim)
@@ -115,13 +116,13 @@ struct GradientScratch {
   std::int32_t* key_end = nullptr;
   // Arrays for Shaw's distances, each kBlockQueries × relative_row.
   index relative_row = 0;
-  float* key_products = nullptr;     ///< scale · q·a_c
-  float* value_products = nullptr;   ///< dO·b_c
-  float* key_distances = nullptr;    ///< sums of dS for each distance
-  float* value_distances = nullptr;  ///< sums of weights for each distance
-  float* columns = nullptr;          ///< one of the arrays above, transposed: relative_row ×
-                                     ///< kBlockQueries
-  float* kept_rows = nullptr;  ///< rows of keys, queries or distances, padded to whole vectors
+  float* key_products = nullptr;         ///< scale · q·a_c
+  float* value_products = nullptr;       ///< dO·b_c
+  float* key_distance_sums = nullptr;    ///< sums of dS for each distance
+  float* value_distance_sums = nullptr;  ///< sums of weights for each distance
+  float* columns = nullptr;              ///< one of the arrays above, transposed: relative_row ×
+                                         ///< kBlockQueries
+  float* attended_rows = nullptr;  ///< rows of keys, queries or distances, padded to whole vectors
   index floats = 0;
 };
 

@@ -43,7 +43,7 @@ void sgd(const SgdArgs& p) noexcept {
   update_vectors<Isa, 3>(
       p.count, {p.values, p.momentum_buffer}, p.gradient, [&](F(&x)[3]) ATTN_INLINED {
         const F gradient = Isa::madd(x[0], F(p.weight_decay), x[2]);
-        x[1] = Isa::madd(x[1], F(p.kept), gradient * F(p.added));
+        x[1] = Isa::madd(x[1], F(p.buffer_factor), gradient * F(p.gradient_factor));
         const F step = p.nesterov ? Isa::madd(x[1], F(p.momentum), gradient) : x[1];
         x[0] -= F(p.learning_rate) * step;
       });

@@ -53,8 +53,8 @@ struct SgdArgs {
   float* momentum_buffer = nullptr;  ///< momentum of each parameter; null without momentum
   float learning_rate = 0;
   float weight_decay = 0;
-  float kept = 0;   ///< factor by which the buffer is multiplied
-  float added = 1;  ///< this factor times the gradient is added to the buffer
+  float buffer_factor = 0;    ///< factor by which the buffer is multiplied
+  float gradient_factor = 1;  ///< this factor times the gradient is added to the buffer
   float momentum = 0;
   bool nesterov = false;
 };
@@ -84,6 +84,7 @@ struct ActivationGradientArgs {
   float* gradient = nullptr;         ///< gradient of x, or null
   float* factor_gradient = nullptr;  ///< or null
 };
+using ActivationGradientKernel = void (*)(const ActivationGradientArgs&) noexcept;
 
 /// The backward pass of a norm over contiguous rows.
 struct NormGradientArgs {
