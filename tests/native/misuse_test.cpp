@@ -55,9 +55,11 @@ const std::vector<Call>& AllocationFailureTest::calls() {
       with_xavier(attn::TransformerDecoderLayer({.d_model = 8, .num_heads = 2})));
   static const attn::MultiHeadAttention attention({.d_model = 8, .num_heads = 2});
   static const attn::LayerNorm norm(8);
+  static const attn::RmsNorm rms_norm(8);
   static const attn::AddNorm add_norm(8);
   static const attn::Linear linear(8, 8);
   static const attn::FeedForward feed_forward({.d_model = 8, .dim_feedforward = 16});
+  static const attn::GatedFeedForward gated({.d_model = 8, .dim_feedforward = 16});
   static const attn::PositionalEncoding encoding;
   static const attn::LearnedPositionalEncoding learned(10, 8);
   static const attn::RotaryEmbedding rotary({.rotary_dim = 8});
@@ -104,7 +106,9 @@ const std::vector<Call>& AllocationFailureTest::calls() {
       {"LearnedPositionalEncoding", [](auto& y, auto& c) { learned.forward(x, y, 0, dropout, c); }},
       {"Linear", [](auto& y, auto& c) { linear.forward(x, y, c); }},
       {"FeedForward", [](auto& y, auto& c) { feed_forward.forward(x, y, dropout, c); }},
+      {"GatedFeedForward", [](auto& y, auto& c) { gated.forward(x, y, dropout, c); }},
       {"LayerNorm", [](auto& y, auto& c) { norm.forward(x, y, c); }},
+      {"RmsNorm", [](auto& y, auto& c) { rms_norm.forward(x, y, c); }},
       {"AddNorm", [](auto& y, auto& c) { add_norm.forward(x, x, y, dropout, c); }},
       {"MultiHeadAttention", [](auto& y, auto& c) { attention.forward(x, x, x, y, {}, c); }},
       {"TransformerEncoderLayer",
@@ -161,8 +165,10 @@ TEST(AllocationFailureOfLayersTest, throws_bad_alloc_and_leaks_nothing) {
       {"Linear", [] { attn::Linear(8, 8); }},
       {"Embedding", [] { attn::Embedding({.num_embeddings = 8, .embedding_dim = 8}); }},
       {"LayerNorm", [] { attn::LayerNorm(8); }},
+      {"RmsNorm", [] { attn::RmsNorm(8); }},
       {"AddNorm", [] { attn::AddNorm(8); }},
       {"FeedForward", [] { attn::FeedForward({.d_model = 8, .dim_feedforward = 16}); }},
+      {"GatedFeedForward", [] { attn::GatedFeedForward({.d_model = 8, .dim_feedforward = 16}); }},
       {"LearnedPositionalEncoding", [] { attn::LearnedPositionalEncoding(8, 8); }},
       {"MultiHeadAttention", [&] { attn::MultiHeadAttention{heads}; }},
       {"KeyValueCache", [] { attn::KeyValueCache(1, 2, 4, 4, 8); }},

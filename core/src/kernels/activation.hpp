@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/layers/activation.hpp"
 #include "kernels/gelu.hpp"
 #include "kernels/row_args.hpp"
 #include "kernels/simd.hpp"
@@ -44,45 +45,31 @@ void map_vectors(index count, const float* x, const float* factor, float* out) n
     y.store_unaligned(out + c);
   }
 }
+/// The kernel that applies a stateless function of vectors to every element.
 template <class Isa, class Function>
-ATTN_INLINE void map(const MapArgs& p, Function) noexcept {
-  map<Isa>(p, &map_vectors<Isa, Function>);
+MapKernel map_kernel(Function) noexcept {
+  return [](const MapArgs& p) noexcept { map<Isa>(p, &map_vectors<Isa, Function>); };
 }
 
+/// The kernel of an activation, or null if there is no such activation.
 template <class Isa>
-void relu_all(const MapArgs& p) noexcept {
+MapKernel choose_activation(Activation activation) noexcept {
   using F = Floats<Isa>;
-  map<Isa>(p, [](F x) ATTN_INLINED { return Isa::at_least(x, F(0.0F)); });
-}
-
-template <class Isa>
-void gelu_all(const MapArgs& p) noexcept {
-  using F = Floats<Isa>;
-  map<Isa>(p, [](F x) ATTN_INLINED { return gelu<Isa>(x); });
-}
-
-template <class Isa>
-void gelu_tanh_all(const MapArgs& p) noexcept {
-  using F = Floats<Isa>;
-  map<Isa>(p, [](F x) ATTN_INLINED { return gelu_tanh<Isa>(x); });
-}
-
-template <class Isa>
-void silu_all(const MapArgs& p) noexcept {
-  using F = Floats<Isa>;
-  map<Isa>(p, [](F x) ATTN_INLINED { return x * sigmoid<Isa>(x); });
-}
-
-template <class Isa>
-void tanh_all(const MapArgs& p) noexcept {
-  using F = Floats<Isa>;
-  map<Isa>(p, [](F x) ATTN_INLINED { return tanh<Isa>(x); });
-}
-
-template <class Isa>
-void sigmoid_all(const MapArgs& p) noexcept {
-  using F = Floats<Isa>;
-  map<Isa>(p, [](F x) ATTN_INLINED { return sigmoid<Isa>(x); });
+  switch (activation) {
+    case Activation::kRelu:
+      return map_kernel<Isa>([](F x) ATTN_INLINED { return Isa::at_least(x, F(0.0F)); });
+    case Activation::kGelu:
+      return map_kernel<Isa>([](F x) ATTN_INLINED { return gelu<Isa>(x); });
+    case Activation::kGeluTanh:
+      return map_kernel<Isa>([](F x) ATTN_INLINED { return gelu_tanh<Isa>(x); });
+    case Activation::kSilu:
+      return map_kernel<Isa>([](F x) ATTN_INLINED { return x * sigmoid<Isa>(x); });
+    case Activation::kTanh:
+      return map_kernel<Isa>([](F x) ATTN_INLINED { return tanh<Isa>(x); });
+    case Activation::kSigmoid:
+      return map_kernel<Isa>([](F x) ATTN_INLINED { return sigmoid<Isa>(x); });
+  }
+  return nullptr;
 }
 
 }  // namespace attn::kernels

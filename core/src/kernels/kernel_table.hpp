@@ -4,6 +4,7 @@
 
 #include "attn/element_type.hpp"
 #include "attn/instruction_set.hpp"
+#include "attn/layers/activation.hpp"
 #include "kernels/attention_args.hpp"
 #include "kernels/elements_args.hpp"
 #include "kernels/pooling_args.hpp"
@@ -89,12 +90,9 @@ struct KernelTable {
 
   void (*gru_cell)(const RecurrentCellArgs&) noexcept;
   void (*rnn_cell)(const RecurrentCellArgs&) noexcept;
-  void (*relu)(const MapArgs&) noexcept;
-  void (*gelu)(const MapArgs&) noexcept;
-  void (*gelu_tanh)(const MapArgs&) noexcept;
-  void (*silu)(const MapArgs&) noexcept;
-  void (*tanh)(const MapArgs&) noexcept;
-  void (*sigmoid)(const MapArgs&) noexcept;
+
+  /// Returns the kernel of an activation, or null if there is no such activation.
+  MapKernel (*activation)(Activation) noexcept;
 
   /// `scratch` has one float per column, rounded up to whole vectors.
   void (*norm)(const NormArgs&, float* scratch) noexcept;

@@ -25,6 +25,7 @@ struct MapArgs {
   Strided<const float> factor;  ///< or none
   Strided<float> out;
 };
+using MapKernel = void (*)(const MapArgs&) noexcept;
 
 /// out[i] = 0 where words[i] >> 8 < drop_below, else factor · x[i]. out may be x.
 struct DropoutArgs {

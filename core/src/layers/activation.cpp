@@ -9,28 +9,6 @@
 #include "validation.hpp"
 
 namespace attn {
-namespace {
-
-auto kernel_of(Activation activation, const kernels::KernelTable& kernels) {
-  switch (activation) {
-    case Activation::kRelu:
-      return kernels.relu;
-    case Activation::kGelu:
-      return kernels.gelu;
-    case Activation::kGeluTanh:
-      return kernels.gelu_tanh;
-    case Activation::kSilu:
-      return kernels.silu;
-    case Activation::kTanh:
-      return kernels.tanh;
-    case Activation::kSigmoid:
-      return kernels.sigmoid;
-  }
-  validation::fail_value("activation", static_cast<int>(activation), {"an Activation"});
-}
-
-}  // namespace
-
 void apply_activation(const ConstTensor& x, const Tensor& output, Activation activation,
                       Context& context) {
   activate(x, {}, output, activation, context);
@@ -42,7 +20,10 @@ void activate(const ConstTensor& x, const ConstTensor& factor, const Tensor& out
   validation::require_same_shape("output", output, x);
   validation::require_data("output", output);
   runtime::Execution run(context);
-  const auto kernel = kernel_of(activation, run.kernels());
+  const kernels::MapKernel kernel = run.kernels().activation(activation);
+  if (!kernel) {
+    validation::fail_value("activation", static_cast<int>(activation), {"an Activation"});
+  }
   const std::int64_t count = validation::product("x", x.shape());
   if (count == 0) return;
   const ConstTensor from = x.rank() == 0 ? x.unsqueeze(0) : x;

@@ -1,6 +1,8 @@
 #include "models/families.hpp"
 
+#include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -81,7 +83,12 @@ Activation ModelDescription::activation(const char* field, Activation otherwise)
   for (const auto& [known, activation] : kNames) {
     if (*name == known) return activation;
   }
-  config.reject(field, "gelu, gelu_new, gelu_pytorch_tanh, silu, relu, tanh or sigmoid");
+  std::string names;
+  for (const auto& [known, activation] : kNames) {
+    if (!names.empty()) names += known == std::rbegin(kNames)->first ? " or " : ", ";
+    names += known;
+  }
+  config.reject(field, names);
 }
 
 std::string ModelDescription::embedding(const std::string& embedding, const std::string& head,

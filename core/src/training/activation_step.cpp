@@ -10,27 +10,6 @@ namespace attn {
 namespace training {
 namespace {
 
-using ActivationGradient = void (*)(const kernels::ActivationGradientArgs&) noexcept;
-
-ActivationGradient kernel_of(Activation activation,
-                             const kernels::TrainingTable& kernels) noexcept {
-  switch (activation) {
-    case Activation::kRelu:
-      return kernels.relu_gradient;
-    case Activation::kGelu:
-      return kernels.gelu_gradient;
-    case Activation::kGeluTanh:
-      return kernels.gelu_tanh_gradient;
-    case Activation::kSilu:
-      return kernels.silu_gradient;
-    case Activation::kTanh:
-      return kernels.tanh_gradient;
-    case Activation::kSigmoid:
-      return kernels.sigmoid_gradient;
-  }
-  return nullptr;
-}
-
 /// y = f(x), or f(x) ∘ factor.
 class ActivationStep final : public Step {
  public:
@@ -44,7 +23,8 @@ class ActivationStep final : public Step {
                                                 : BackwardPass::Addition();
     };
     const BackwardPass::Addition x_addition = begin(x_), factor_addition = begin(factor_);
-    const auto kernel = kernel_of(activation_, pass.kernels());
+    const kernels::ActivationGradientKernel kernel =
+        pass.kernels().activation_gradient(activation_);
     const std::int64_t count = validation::product("x", output_gradient.shape());
     const auto at = [](auto* from, std::int64_t first) { return from ? from + first : nullptr; };
     const auto go_back = [&](std::int64_t first, std::int64_t size) noexcept {

@@ -10,7 +10,6 @@
 #include "attn/training/tape.hpp"
 #include "choices.hpp"
 #include "pieces/pieces.hpp"
-#include "reference/activation.hpp"
 #include "reference/array.hpp"
 #include "reference/multi_head_attention.hpp"
 #include "reference/scalar.hpp"
@@ -47,12 +46,7 @@ Piece encoder_layer(Choices& choices, const Sizes& sizes);
 /// A decoder layer whose memory is x / 2.
 Piece decoder_layer(Choices& choices, const Sizes& sizes);
 
-struct ActivationPair {
-  attn::Activation recorded;
-  reference::Activation exact;
-};
-
-ActivationPair choose_activation(Choices& choices);
+attn::Activation choose_activation(Choices& choices);
 attn::RandomStream choose_stream(Choices& choices);
 /// Chooses a number of heads that divides `width`.
 std::int64_t choose_heads(Choices& choices, std::int64_t width);

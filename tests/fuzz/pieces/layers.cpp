@@ -1,6 +1,7 @@
 // Pieces that compute each row separately or that move rows.
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 
 #include "attn/layers/feed_forward.hpp"
@@ -10,6 +11,7 @@
 #include "attn/layers/rms_norm.hpp"
 #include "attn/training/functions.hpp"
 #include "pieces/kinds.hpp"
+#include "reference/activation.hpp"
 #include "reference/feed_forward.hpp"
 #include "reference/layer_norm.hpp"
 #include "reference/linear.hpp"
@@ -45,49 +47,40 @@ Piece norm(Choices& choices, const Sizes& sizes) {
                                  static_cast<double>(1e-3F));
   });
 }
-ActivationPair choose_activation(Choices& choices) {
-  switch (choices.integer(0, 3)) {
-    case 0:
-      return {attn::Activation::kRelu, reference::Activation::kRelu};
-    case 1:
-      return {attn::Activation::kGelu, reference::Activation::kGelu};
-    case 2:
-      return {attn::Activation::kGeluTanh, reference::Activation::kGeluTanh};
-    default:
-      return {attn::Activation::kSilu, reference::Activation::kSilu};
-  }
+
+attn::Activation choose_activation(Choices& choices) {
+  return reference::kActivations[choices.integer(0, std::ssize(reference::kActivations) - 1)];
 }
 
 Piece feed_forward(Choices& choices, const Sizes& sizes) {
-  const ActivationPair f = choose_activation(choices);
+  const attn::Activation f = choose_activation(choices);
   const std::int64_t hidden = choices.size(1, 40);
   if (choices.one_in(2)) {
     auto layer = std::make_shared<attn::GatedFeedForward>(attn::GatedFeedForwardOptions{
-        .d_model = sizes.width, .dim_feedforward = hidden, .activation = f.recorded});
+        .d_model = sizes.width, .dim_feedforward = hidden, .activation = f});
     return piece_of("GatedFeedForward", layer, [f](const Scalars& x, const Parameters& p) {
       return reference::gated_feed_forward<Scalar>(
-          {f.exact, p.at("gate_proj.weight"), p.at("up_proj.weight"), p.at("down_proj.weight")}, x);
+          {f, p.at("gate_proj.weight"), p.at("up_proj.weight"), p.at("down_proj.weight")}, x);
     });
   }
   auto layer =
       std::make_shared<attn::FeedForward>(attn::FeedForwardOptions{.d_model = sizes.width,
                                                                    .dim_feedforward = hidden,
-                                                                   .activation = f.recorded,
+                                                                   .activation = f,
                                                                    .bias = choices.one_in(2)});
   return piece_of("FeedForward", layer, [f](const Scalars& x, const Parameters& p) {
-    return reference::feed_forward<Scalar>(
-        {f.exact, p.at("linear1.weight"), given(p, "linear1.bias"), p.at("linear2.weight"),
-         given(p, "linear2.bias")},
-        x);
+    return reference::feed_forward<Scalar>({f, p.at("linear1.weight"), given(p, "linear1.bias"),
+                                            p.at("linear2.weight"), given(p, "linear2.bias")},
+                                           x);
   });
 }
 
 Piece activation(Choices& choices) {
-  const ActivationPair f = choose_activation(choices);
+  const attn::Activation f = choose_activation(choices);
   return {"apply_activation", nullptr,
-          [f](attn::Tape&, const Variable& x) { return attn::apply_activation(x, f.recorded); },
+          [f](attn::Tape&, const Variable& x) { return attn::apply_activation(x, f); },
           [f](Scalars x, const Parameters&) {
-            for (Scalar& value : x.values) value = reference::activate(f.exact, value);
+            for (Scalar& value : x.values) value = reference::activate(f, value);
             return x;
           }};
 }

@@ -23,12 +23,12 @@ constexpr float kEps = 1e-3F;
 }  // namespace
 
 LayerChoice choose_layer(Choices& choices, std::int64_t width) {
-  const ActivationPair f = choose_activation(choices);
+  const attn::Activation f = choose_activation(choices);
   const attn::RmsNormOptions rms{.eps = kEps, .zero_centred_weight = choices.one_in(4)};
   attn::TransformerLayerOptions options{.d_model = width,
                                         .num_heads = choose_heads(choices, width),
                                         .dim_feedforward = choices.size(1, 20),
-                                        .activation = f.recorded};
+                                        .activation = f};
   options.gated_feed_forward = choices.one_in(2);
   // In the reference, gated feed-forward networks have no biases.
   options.bias = !options.gated_feed_forward && choices.one_in(2);
@@ -51,7 +51,7 @@ LayerChoice choose_layer(Choices& choices, std::int64_t width) {
   if (choices.one_in(4)) options.softcap = 2;
   if (choices.one_in(4)) options.window = attn::Window{.left = choices.integer(0, 3)};
   options.sinks = choices.one_in(4);
-  return {options, f.exact, rms.zero_centred_weight};
+  return {options, rms.zero_centred_weight};
 }
 
 attn::Dropout choose_dropout(Choices& choices, attn::TransformerLayerOptions& options) {
@@ -70,7 +70,7 @@ reference::TransformerLayerOf<Scalar> exact_layer(const LayerChoice& choice,
   l.weights = parameters;
   l.num_heads = options.num_heads;
   l.num_kv_heads = options.num_kv_heads.value_or(options.num_heads);
-  l.activation = choice.activation;
+  l.activation = choice.options.activation;
   l.eps = static_cast<double>(kEps);
   l.norm_first = options.norm_first;
   l.rms = options.rms_norm.has_value();

@@ -4,7 +4,6 @@
 #include "attn/layers/transformer_encoder.hpp"
 #include "choices.hpp"
 #include "pieces/pieces.hpp"
-#include "reference/activation.hpp"
 #include "reference/attention.hpp"
 #include "reference/scalar.hpp"
 #include "reference/transformer.hpp"
@@ -14,7 +13,6 @@ namespace attn_fuzz {
 /// The options of a Transformer layer, and the additional values that the reference needs.
 struct LayerChoice {
   attn::TransformerLayerOptions options;
-  reference::Activation activation;
   bool norms_add_one;
 
   std::int64_t head_dim() const {

@@ -259,7 +259,7 @@ const Row kRmsNorm("gradients of RmsNorm", "(8, 257), normal", kErrorOfSums, [](
       &add_bounded, 1);
 });
 
-void measure_activation(Case& c, attn::Activation activation, reference::Activation of) {
+void measure_activation(Case& c, attn::Activation activation) {
   const std::vector<float> x = c.uniforms(5000, -10, 10), dy = c.normals(5000);
   attn::Tape tape(c.context());
   const Variable in = tape.variable({x.data(), {5000}});
@@ -267,7 +267,7 @@ void measure_activation(Case& c, attn::Activation activation, reference::Activat
   reference::Tape exact;
   const Exact variables = exact.variables(Array({5000}, x));
   Exact y = variables;
-  for (Scalar& value : y.values) value = reference::activate(of, value);
+  for (Scalar& value : y.values) value = reference::activate(activation, value);
   exact.backward(reference::inner(y, Array({5000}, dy)));
   Bounded wanted = exact.gradient(variables);
   for (std::size_t i = 0; i < dy.size(); ++i) {
@@ -278,15 +278,12 @@ void measure_activation(Case& c, attn::Activation activation, reference::Activat
 }
 
 const char* const kSlopeBound = "1e-6 · |dy|";
-const Row kGelu("gradient of GELU", "[-10, 10]", kSlopeBound, [](Case& c) {
-  measure_activation(c, attn::Activation::kGelu, reference::Activation::kGelu);
-});
-const Row kGeluTanh("gradient of GELU by tanh", "[-10, 10]", kSlopeBound, [](Case& c) {
-  measure_activation(c, attn::Activation::kGeluTanh, reference::Activation::kGeluTanh);
-});
-const Row kSilu("gradient of SiLU", "[-10, 10]", kSlopeBound, [](Case& c) {
-  measure_activation(c, attn::Activation::kSilu, reference::Activation::kSilu);
-});
+const Row kGelu("gradient of GELU", "[-10, 10]", kSlopeBound,
+                [](Case& c) { measure_activation(c, attn::Activation::kGelu); });
+const Row kGeluTanh("gradient of GELU by tanh", "[-10, 10]", kSlopeBound,
+                    [](Case& c) { measure_activation(c, attn::Activation::kGeluTanh); });
+const Row kSilu("gradient of SiLU", "[-10, 10]", kSlopeBound,
+                [](Case& c) { measure_activation(c, attn::Activation::kSilu); });
 
 const Row kFeedForward(
     "gradients of FeedForward", "(20, 32) over 128, GELU", kErrorOfSums, [](Case& c) {
@@ -294,7 +291,7 @@ const Row kFeedForward(
           {.d_model = 32, .dim_feedforward = 128, .activation = attn::Activation::kGelu});
       measure(c, layer, {{20, 32}}, kForward, [](const Parameters& p, const std::vector<Exact>& x) {
         return reference::feed_forward<Scalar>(
-            {reference::Activation::kGelu, p.at("linear1.weight"), p.at("linear1.bias"),
+            {attn::Activation::kGelu, p.at("linear1.weight"), p.at("linear1.bias"),
              p.at("linear2.weight"), p.at("linear2.bias")},
             x[0]);
       });
@@ -332,7 +329,7 @@ reference::TransformerLayerOf<Scalar> layer_of(const Parameters& weights) {
   reference::TransformerLayerOf<Scalar> layer;
   layer.weights = weights;
   layer.num_heads = layer.num_kv_heads = 4;
-  layer.activation = reference::Activation::kRelu;
+  layer.activation = attn::Activation::kRelu;
   return layer;
 }
 

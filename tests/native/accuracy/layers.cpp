@@ -136,12 +136,12 @@ const Row kLayerNorm("LayerNorm", "(8, 1000), normal", kNormBound,
 const Row kLayerNormAtMean("LayerNorm", "(8, 1000), mean 1e4, deviation 1", kNormBound,
                            [](Case& c) { measure_layer_norm(c, 1000, 1e4F); });
 
-void measure_activation(Case& c, attn::Activation activation, double (*exact)(double)) {
+void measure_activation(Case& c, attn::Activation activation) {
   const std::vector<float> x = c.uniforms(5000, -10, 10);
   std::vector<float> y(x.size());
   attn::apply_activation({x.data(), {5000}}, {y.data(), {5000}}, activation, c.context());
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double value = exact(x[i]);
+    const double value = reference::activate(activation, double{x[i]});
     const double share = x[i] < -1 ? 1e-6 + 3e-7 * x[i] * x[i]
                                    : (activation == attn::Activation::kGelu ? 5e-7 : 1e-6);
     c.add(y[i], value, share * std::abs(value));
@@ -149,11 +149,9 @@ void measure_activation(Case& c, attn::Activation activation, double (*exact)(do
 }
 
 const Row kGelu("GELU", "[-10, 10]", "5e-7 · |f|, below -1 (1e-6 + 3e-7 · x²) · |f|",
-                [](Case& c) { measure_activation(c, attn::Activation::kGelu, reference::gelu); });
+                [](Case& c) { measure_activation(c, attn::Activation::kGelu); });
 const Row kGeluTanh("GELU by tanh", "[-10, 10]", "1e-6 · |f|, below -1 (1e-6 + 3e-7 · x²) · |f|",
-                    [](Case& c) {
-                      measure_activation(c, attn::Activation::kGeluTanh, reference::gelu_tanh);
-                    });
+                    [](Case& c) { measure_activation(c, attn::Activation::kGeluTanh); });
 
 const Row kAddNorm("AddNorm", "(8, 1000), normal, of the rounded sum", kNormBound, [](Case& c) {
   attn::AddNorm layer(1000);
@@ -179,7 +177,7 @@ const Row kFeedForward("FeedForward", "(20, 32) over 128, GELU", kStagesBound, [
       {Array({20, 32}, x), {}}, drawn.at("linear1.weight"), drawn.at("linear1.bias"));
   for (std::size_t i = 0; i < hidden.exact.values.size(); ++i) {
     double& value = hidden.exact.values[i];
-    value = reference::gelu(value);
+    value = reference::activate(attn::Activation::kGelu, value);
     // The slope of GELU is at most 1.13.
     hidden.error.values[i] = 1.13 * hidden.error.values[i] + 1e-6 * std::abs(value) + 2e-38;
   }
@@ -196,7 +194,7 @@ reference::TransformerLayer reference_of(std::map<std::string, Array> weights) {
   reference::TransformerLayer layer;
   layer.weights = std::move(weights);
   layer.num_heads = layer.num_kv_heads = 4;
-  layer.activation = reference::Activation::kRelu;
+  layer.activation = attn::Activation::kRelu;
   return layer;
 }
 

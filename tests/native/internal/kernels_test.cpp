@@ -386,20 +386,16 @@ TEST_P(KernelsTest, add_takes_any_strides_and_works_in_place) {
   }
 }
 
+TEST_P(KernelsTest, the_tests_list_every_activation) {
+  const auto next = static_cast<attn::Activation>(std::size(reference::kActivations));
+  EXPECT_EQ(kernels().activation(next), nullptr);
+}
+
 TEST_P(KernelsTest, activations_take_any_strides_and_work_in_place) {
-  struct Named {
-    void (*kernel)(const attn::kernels::MapArgs&) noexcept;
-    double (*exact)(double);
-    double error;  // divided by |x|
-  };
   Random random;
-  const auto relu = [](double x) { return x < 0 ? 0 : x; };
-  for (const auto& [kernel, exact, error] :
-       {Named{kernels().relu, relu, 0}, Named{kernels().gelu, &reference::gelu, 5e-7},
-        Named{kernels().gelu_tanh, &reference::gelu_tanh, 5e-7},
-        Named{kernels().silu, [](double x) { return x / (1 + std::exp(-x)); }, 5e-7},
-        Named{kernels().tanh, [](double x) { return std::tanh(x); }, 5e-7},
-        Named{kernels().sigmoid, [](double x) { return x / (x + x * std::exp(-x)); }, 1}}) {
+  for (const attn::Activation activation : reference::kActivations) {
+    SCOPED_TRACE(static_cast<int>(activation));
+    const attn::kernels::MapKernel kernel = kernels().activation(activation);
     for (const index cols : sizes()) {
       for (const Order order : kOrders) {
         const index rows = random.integer(0, 4);
@@ -411,11 +407,14 @@ TEST_P(KernelsTest, activations_take_any_strides_and_work_in_place) {
         Array expected({rows, cols}), bound({rows, cols});
         for (std::size_t i = 0; i < values.size(); ++i) {
           const double times = gates ? static_cast<double>(factors[i]) : 1;
-          expected.values[i] = exact(values[i]) * times;
-          bound.values[i] = error * std::abs(static_cast<double>(values[i]) * times) +
+          const double x_i = values[i];
+          const double exact = reference::activate(activation, x_i);
+          expected.values[i] = exact * times;
+          // The stated errors are relative to x or to f(x), whichever is larger.
+          bound.values[i] = 5e-7 * std::max(std::abs(x_i), std::abs(exact)) * std::abs(times) +
                             kUnit * std::abs(expected.values[i]);
         }
-        const auto call = [&, &kernel = kernel](Matrix& to) {
+        const auto call = [&](Matrix& to) {
           kernel({.rows = rows,
                   .cols = cols,
                   .x = x.strided(),

@@ -27,9 +27,6 @@ using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
 
-constexpr Activation kAll[] = {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
-                               Activation::kSilu, Activation::kTanh, Activation::kSigmoid};
-
 std::vector<float> activated(const std::vector<float>& x, Activation activation,
                              attn::Context& context) {
   std::vector<float> y(x.size(), 77.0F);
@@ -79,8 +76,10 @@ TEST_P(ActivationTest, is_within_the_stated_error) {
         left.add(error / (1 + 0.3 * v * v));
       }
     };
-    measure(gelu[i], reference::gelu(v), gelu_error, gelu_left, gelu_absolute);
-    measure(approximated[i], reference::gelu_tanh(v), tanh_error, tanh_left, tanh_absolute);
+    measure(gelu[i], reference::activate(Activation::kGelu, v), gelu_error, gelu_left,
+            gelu_absolute);
+    measure(approximated[i], reference::activate(Activation::kGeluTanh, v), tanh_error, tanh_left,
+            tanh_absolute);
   }
 }
 
@@ -119,7 +118,7 @@ TEST_P(ActivationTest, nan_and_infinity_give_the_results_of_pytorch) {
               ::testing::ElementsAre(1, -1, 0));
   EXPECT_THAT(activated({kInfinity, -kInfinity, 0.0F}, Activation::kSigmoid, context()),
               ::testing::ElementsAre(1, 0, 0.5F));
-  for (const Activation activation : kAll) {
+  for (const Activation activation : reference::kActivations) {
     const std::vector<float> y = activated(x, activation, context());
     EXPECT_TRUE(std::isnan(y[0]));
     if (activation == Activation::kTanh || activation == Activation::kSigmoid) continue;
@@ -139,7 +138,7 @@ TEST_P(ActivationTest, nan_and_infinity_give_the_results_of_pytorch) {
 TEST_P(ActivationTest, every_size_layout_and_number_of_threads_gives_the_same_bits) {
   Random random;
   const std::vector<float> x = random.normals(17 * 1031, 2);
-  for (const Activation activation : kAll) {
+  for (const Activation activation : reference::kActivations) {
     const std::vector<float> want = activated(x, activation, context(1));
     EXPECT_TRUE(same_bits(activated(x, activation, context(2)), want));
     for (const std::int64_t count : {1, 2, 3, 5, 15, 16, 17, 31}) {
@@ -176,8 +175,9 @@ TEST(ActivationErrorTest, shapes_data_and_kind) {
             }),
             "invalid_argument: activation: got 19, needs an Activation");
   EXPECT_THAT(y, ::testing::Each(5.0F));
-  EXPECT_EQ(error_of([&] { apply_activation({nullptr, {0, 3}}, {nullptr, {0, 3}}, kAll[1]); }),
-            "nothing");
+  EXPECT_EQ(
+      error_of([&] { apply_activation({nullptr, {0, 3}}, {nullptr, {0, 3}}, Activation::kGelu); }),
+      "nothing");
 }
 
 }  // namespace

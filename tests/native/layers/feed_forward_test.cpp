@@ -32,9 +32,7 @@ Bounded exact(const Network& layer, const Array& x) {
   const Activation activation = layer.network.options().activation;
   for (std::size_t i = 0; i < hidden.exact.values.size(); ++i) {
     double& value = hidden.exact.values[i];
-    value = activation == Activation::kRelu   ? reference::relu(value)
-            : activation == Activation::kGelu ? reference::gelu(value)
-                                              : reference::gelu_tanh(value);
+    value = reference::activate(activation, value);
     // The slope of GELU is at most 1.13.
     hidden.error.values[i] = 1.13 * hidden.error.values[i] + 1e-6 * std::abs(value) + 2e-38;
   }

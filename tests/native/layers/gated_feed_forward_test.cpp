@@ -32,20 +32,7 @@ Bounded exact(const Network& layer, const Array& x) {
   const Bounded factor = layer.apply("up_proj", {x, {}});
   for (std::size_t i = 0; i < hidden.exact.values.size(); ++i) {
     const double gate = hidden.exact.values[i], times = factor.exact.values[i];
-    double value = 0;
-    switch (layer.network.options().activation) {
-      case Activation::kSilu:
-        value = gate / (1 + std::exp(-gate));
-        break;
-      case Activation::kGelu:
-        value = reference::gelu(gate);
-        break;
-      case Activation::kSigmoid:
-        value = 1 / (1 + std::exp(-gate));
-        break;
-      default:
-        value = reference::relu(gate);
-    }
+    const double value = reference::activate(layer.network.options().activation, gate);
     // The slopes of GELU and SiLU are at most 1.13.
     const double error = 1.13 * hidden.error.values[i] + 1e-6 * std::abs(value) + 2e-38;
     hidden.exact.values[i] = value * times;

@@ -8,7 +8,6 @@
 #include "attn/layers/module.hpp"
 #include "attn/layers/transformer_encoder.hpp"
 #include "random.hpp"
-#include "reference/activation.hpp"
 #include "reference/rotary_embedding.hpp"
 #include "reference/transformer.hpp"
 
@@ -127,11 +126,7 @@ inline reference::TransformerLayer reference_of(const attn::Module& module,
   }
   layer.num_heads = options.num_heads;
   layer.num_kv_heads = options.num_kv_heads.value_or(options.num_heads);
-  layer.activation = options.activation == attn::Activation::kRelu   ? reference::Activation::kRelu
-                     : options.activation == attn::Activation::kGelu ? reference::Activation::kGelu
-                     : options.activation == attn::Activation::kSilu
-                         ? reference::Activation::kSilu
-                         : reference::Activation::kGeluTanh;
+  layer.activation = options.activation;
   const auto& rms = options.rms_norm ? options.rms_norm : options.qk_norm;
   layer.eps = static_cast<double>(rms ? rms->eps : options.layer_norm_eps);
   layer.norm_first = options.norm_first;

@@ -1,15 +1,12 @@
 #include "reference/activation.hpp"
 
 #include <cmath>
+#include <stdexcept>
 
 #include "reference/scalar.hpp"
 
 namespace reference {
-
-template <class T>
-T relu(T x) {
-  return plain(x) <= 0 ? T(0) : x;
-}
+namespace {
 
 template <class T>
 T gelu(T x) {
@@ -26,18 +23,29 @@ T gelu_tanh(T x) {
   return x * sigmoid(2 * u);
 }
 
+}  // namespace
+
 template <class T>
-T silu(T x) {
-  return x * sigmoid(x);
+T activate(Activation activation, T x) {
+  using std::tanh;
+  switch (activation) {
+    case Activation::kRelu:
+      return plain(x) <= 0 ? T(0) : x;
+    case Activation::kGelu:
+      return gelu(x);
+    case Activation::kGeluTanh:
+      return gelu_tanh(x);
+    case Activation::kSilu:
+      return x * sigmoid(x);
+    case Activation::kTanh:
+      return tanh(x);
+    case Activation::kSigmoid:
+      return sigmoid(x);
+  }
+  throw std::invalid_argument("unknown activation");
 }
 
-template double relu(double);
-template double gelu(double);
-template double gelu_tanh(double);
-template double silu(double);
-template Scalar relu(Scalar);
-template Scalar gelu(Scalar);
-template Scalar gelu_tanh(Scalar);
-template Scalar silu(Scalar);
+template double activate(Activation, double);
+template Scalar activate(Activation, Scalar);
 
 }  // namespace reference

@@ -1,34 +1,18 @@
 #pragma once
 
+#include "attn/layers/activation.hpp"
+
 namespace reference {
 
-enum class Activation { kRelu, kGelu, kGeluTanh, kSilu };
+using attn::Activation;
 
-/// max(x, 0), whose slope at 0 counts as 0.
-template <class T>
-T relu(T x);
-/// x·Φ(x), using the system's erfc.
-template <class T>
-T gelu(T x);
-/// The tanh approximation of GELU.
-template <class T>
-T gelu_tanh(T x);
-/// x / (1 + e⁻ˣ)
-template <class T>
-T silu(T x);
+/// Every activation. The tests of all activations run over this list.
+inline constexpr Activation kActivations[] = {Activation::kRelu,     Activation::kGelu,
+                                              Activation::kGeluTanh, Activation::kSilu,
+                                              Activation::kTanh,     Activation::kSigmoid};
 
+/// f(x) for a double or a Scalar. GELU uses the system's erfc. The slope of ReLU at 0 is 0.
 template <class T>
-T activate(Activation activation, T x) {
-  switch (activation) {
-    case Activation::kRelu:
-      return relu(x);
-    case Activation::kGelu:
-      return gelu(x);
-    case Activation::kGeluTanh:
-      return gelu_tanh(x);
-    default:
-      return silu(x);
-  }
-}
+T activate(Activation activation, T x);
 
 }  // namespace reference

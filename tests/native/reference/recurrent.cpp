@@ -45,7 +45,7 @@ BoundedNumber<T> sigmoid_of(BoundedNumber<T> x) {
 }
 template <class T>
 BoundedNumber<T> relu_of(BoundedNumber<T> x) {
-  return {relu(x.exact), x.error};
+  return {activate(Activation::kRelu, x.exact), x.error};
 }
 
 template <class T>

@@ -91,7 +91,7 @@ TEST_P(FeedForwardGradientTest, gradients_match_the_reference) {
         layer, 7, random, context(), [&](const Variable& x) { return layer.forward(x); },
         [&](const ArrayOf<Scalar>& x, std::map<std::string, ArrayOf<Scalar>>& p) {
           reference::FeedForwardOf<Scalar> f{
-              reference::Activation::kGelu, p["linear1.weight"], {}, p["linear2.weight"], {}};
+              attn::Activation::kGelu, p["linear1.weight"], {}, p["linear2.weight"], {}};
           if (bias) {
             f.bias1 = p["linear1.bias"];
             f.bias2 = p["linear2.bias"];
@@ -103,19 +103,15 @@ TEST_P(FeedForwardGradientTest, gradients_match_the_reference) {
 
 TEST_P(FeedForwardGradientTest, of_gated_networks_too) {
   Random random;
-  const std::pair<attn::Activation, reference::Activation> activations[] = {
-      {attn::Activation::kSilu, reference::Activation::kSilu},
-      {attn::Activation::kGelu, reference::Activation::kGelu},
-      {attn::Activation::kGeluTanh, reference::Activation::kGeluTanh},
-      {attn::Activation::kRelu, reference::Activation::kRelu}};
-  for (const auto& [activation, same] : activations) {
+  for (const attn::Activation activation : reference::kActivations) {
+    SCOPED_TRACE(static_cast<int>(activation));
     GatedFeedForward layer({.d_model = 7, .dim_feedforward = 19, .activation = activation});
     draw(layer, random);
     expect_gradients(
         layer, 7, random, context(), [&](const Variable& x) { return layer.forward(x); },
-        [&, same = same](const ArrayOf<Scalar>& x, std::map<std::string, ArrayOf<Scalar>>& p) {
+        [&](const ArrayOf<Scalar>& x, std::map<std::string, ArrayOf<Scalar>>& p) {
           return reference::gated_feed_forward(
-              reference::GatedFeedForwardOf<Scalar>{same, p["gate_proj.weight"],
+              reference::GatedFeedForwardOf<Scalar>{activation, p["gate_proj.weight"],
                                                     p["up_proj.weight"], p["down_proj.weight"]},
               x);
         });

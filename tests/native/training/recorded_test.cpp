@@ -81,12 +81,10 @@ TEST(RecordedTest, norms) {
 }
 
 TEST(RecordedTest, activations) {
-  const std::map<std::string, reference::Activation> all{
-      {"relu", reference::Activation::kRelu},
-      {"gelu", reference::Activation::kGelu},
-      {"gelu_tanh", reference::Activation::kGeluTanh},
-      {"silu", reference::Activation::kSilu}};
-  for (const auto& [name, activation] : all) {
+  for (const auto& [name, activation] : {std::pair{"relu", attn::Activation::kRelu},
+                                         {"gelu", attn::Activation::kGelu},
+                                         {"gelu_tanh", attn::Activation::kGeluTanh},
+                                         {"silu", attn::Activation::kSilu}}) {
     expect_recorded(name, [f = activation](const Arrays<Scalar>& in) {
       ArrayOf<Scalar> y = in.at("x");
       for (Scalar& value : y.values) value = activate(f, value);
@@ -154,7 +152,7 @@ TEST(RecordedTest, decoder_layers) {
     expect_recorded(
         norm_first ? "decoder_layer_pre" : "decoder_layer_post", [&](const Arrays<Scalar>& in) {
           const reference::TransformerLayerOf<Scalar> layer{
-              in, 2, 2, reference::Activation::kGelu, 1e-5, norm_first};
+              in, 2, 2, attn::Activation::kGelu, 1e-5, norm_first};
           reference::AttentionOf<Scalar> causal;
           causal.causal_offset = Array({1}, 0);
           return Arrays<Scalar>{
@@ -199,7 +197,7 @@ Scalar gpt_loss(const Arrays<Scalar>& in, const std::vector<std::int64_t>& input
   for (std::int64_t l = 0; l < Trajectories::kLayers; ++l) {
     const std::string prefix = "encoder.layers." + std::to_string(l) + ".";
     reference::TransformerLayerOf<Scalar> layer{
-        {}, Trajectories::kHeads, Trajectories::kHeads, reference::Activation::kGelu, 1e-5, true};
+        {}, Trajectories::kHeads, Trajectories::kHeads, attn::Activation::kGelu, 1e-5, true};
     for (const auto& [name, weight] : in) {
       if (name.starts_with(prefix)) layer.weights[name.substr(prefix.size())] = weight;
     }

@@ -111,12 +111,11 @@ TEST_F(ReferenceGradientTest, activations) {
   for (double& value : x.values) {
     if (std::abs(value) < 0.01) value = 0.01;
   }
-  using enum reference::Activation;
-  for (const reference::Activation activation : {kRelu, kGelu, kGeluTanh, kSilu}) {
+  for (const attn::Activation activation : reference::kActivations) {
     SCOPED_TRACE(static_cast<int>(activation));
     expect_gradients({{"x", x}}, random, [&]<class T>(const Arrays<T>& in) {
       ArrayOf<T> y = in.at("x");
-      for (T& value : y.values) value = activate(activation, value);
+      for (T& value : y.values) value = reference::activate(activation, value);
       return y;
     });
   }
@@ -126,15 +125,15 @@ TEST_F(ReferenceGradientTest, relu_has_slope_0_at_0) {
   reference::Tape tape;
   const ArrayOf<Scalar> x = tape.variables(Array({4}, std::vector{0.0, -0.0, -1.0, 2.0}));
   Scalar sum = 0;
-  for (const Scalar& value : x.values) sum += reference::relu(value);
+  for (const Scalar& value : x.values) sum += reference::activate(attn::Activation::kRelu, value);
   tape.backward(sum);
   EXPECT_THAT(tape.gradient(x).exact.values, ::testing::ElementsAre(0, 0, 0, 1));
 }
 
 TEST_F(ReferenceGradientTest, slopes_far_from_0_are_finite) {
   for (const double far : {-1e4, -300.0, 300.0, 1e4}) {
-    for (const auto activation : {reference::Activation::kGelu, reference::Activation::kGeluTanh,
-                                  reference::Activation::kSilu}) {
+    for (const auto activation :
+         {attn::Activation::kGelu, attn::Activation::kGeluTanh, attn::Activation::kSilu}) {
       reference::Tape tape;
       const Scalar x = tape.variable(far);
       tape.backward(reference::activate(activation, x));
@@ -178,15 +177,15 @@ TEST_F(ReferenceGradientTest, feed_forward_networks) {
                              {"weight2", normals({3, 5})},
                              {"bias2", normals({3})}};
   expect_gradients(plain, random, []<class T>(const Arrays<T>& in) {
-    return reference::feed_forward<T>({reference::Activation::kGelu, in.at("weight1"),
-                                       in.at("bias1"), in.at("weight2"), in.at("bias2")},
+    return reference::feed_forward<T>({attn::Activation::kGelu, in.at("weight1"), in.at("bias1"),
+                                       in.at("weight2"), in.at("bias2")},
                                       in.at("x"));
   });
   const Arrays<double> gated{{"x", normals({2, 3})},
                              {"gate", normals({5, 3})},
                              {"up", normals({5, 3})},
                              {"down", normals({3, 5})}};
-  for (const auto activation : {reference::Activation::kSilu, reference::Activation::kGelu}) {
+  for (const auto activation : {attn::Activation::kSilu, attn::Activation::kGelu}) {
     expect_gradients(gated, random, [&]<class T>(const Arrays<T>& in) {
       return reference::gated_feed_forward<T>(
           {activation, in.at("gate"), in.at("up"), in.at("down")}, in.at("x"));
@@ -393,7 +392,7 @@ class TransformerReferenceGradientTest : public ReferenceGradientTest {
   template <class T>
   static reference::TransformerLayerOf<T> layer(const Arrays<T>& in, std::int64_t kv,
                                                 bool norm_first) {
-    return {in, 2, kv, reference::Activation::kGeluTanh, 1e-2, norm_first};
+    return {in, 2, kv, attn::Activation::kGeluTanh, 1e-2, norm_first};
   }
 
   Arrays<double> inputs;

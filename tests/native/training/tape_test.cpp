@@ -18,6 +18,7 @@
 #include "attn/layers/gru.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/linear.hpp"
+#include "attn/layers/rms_norm.hpp"
 #include "attn/layers/rnn.hpp"
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"
@@ -222,6 +223,7 @@ TEST(TapeTest, ALayerMayBeDestroyedBeforeBackward) {
   const auto call = [](const auto& layer, const Variable& x) { return layer.forward(x); };
   compare_gone_layer("Linear", {3, 4}, [] { return attn::Linear(4, 5); }, call);
   compare_gone_layer("LayerNorm", {3, 4}, [] { return attn::LayerNorm(4); }, call);
+  compare_gone_layer("RmsNorm", {3, 4}, [] { return attn::RmsNorm(4); }, call);
   compare_gone_layer(
       "Conv1d", {3, 4}, [] { return attn::Conv1d({.in_channels = 4, .out_channels = 3}); }, call);
   const auto states = [](const auto& layer, const Variable& x) { return layer.forward(x, {}); };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/layers/activation.hpp"
 #include "kernels/gelu.hpp"
 #include "kernels/tanh.hpp"
 #include "kernels/training/training_args.hpp"
@@ -132,6 +133,26 @@ void activation_gradient(const ActivationGradientArgs& p,
 template <class Isa, class Function>
 void activation_gradient(const ActivationGradientArgs& p) noexcept {
   activation_gradient<Isa>(p, &activation_gradient_vectors<Isa, Function>);
+}
+
+/// The kernel of an activation's gradient, or null if there is no such activation.
+template <class Isa>
+ActivationGradientKernel choose_activation_gradient(Activation activation) noexcept {
+  switch (activation) {
+    case Activation::kRelu:
+      return &activation_gradient<Isa, ReluGradient>;
+    case Activation::kGelu:
+      return &activation_gradient<Isa, GeluGradient>;
+    case Activation::kGeluTanh:
+      return &activation_gradient<Isa, GeluTanhGradient>;
+    case Activation::kSilu:
+      return &activation_gradient<Isa, SiluGradient>;
+    case Activation::kTanh:
+      return &activation_gradient<Isa, TanhGradient>;
+    case Activation::kSigmoid:
+      return &activation_gradient<Isa, SigmoidGradient>;
+  }
+  return nullptr;
 }
 
 }  // namespace attn::kernels

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attn/instruction_set.hpp"
+#include "attn/layers/activation.hpp"
 #include "kernels/training/attention_gradient_args.hpp"
 #include "kernels/training/pooling_gradient_args.hpp"
 #include "kernels/training/training_args.hpp"
@@ -36,12 +37,8 @@ struct TrainingTable {
   void (*sgd)(const SgdArgs&) noexcept;
   void (*adam)(const AdamArgs&) noexcept;
 
-  void (*relu_gradient)(const ActivationGradientArgs&) noexcept;
-  void (*gelu_gradient)(const ActivationGradientArgs&) noexcept;
-  void (*gelu_tanh_gradient)(const ActivationGradientArgs&) noexcept;
-  void (*silu_gradient)(const ActivationGradientArgs&) noexcept;
-  void (*tanh_gradient)(const ActivationGradientArgs&) noexcept;
-  void (*sigmoid_gradient)(const ActivationGradientArgs&) noexcept;
+  /// Returns the kernel of an activation's gradient, or null if there is no such activation.
+  ActivationGradientKernel (*activation_gradient)(Activation) noexcept;
 
   void (*norm_gradient)(const NormGradientArgs&) noexcept;
 
