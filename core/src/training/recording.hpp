@@ -30,6 +30,10 @@
 ///     return record.finish(y, LinearStep(record.node(x), record.parameter(*this, weight_)));
 ///   }
 ///
+/// If a layer has several parameters, call Recording::parameter() for each of them in a separate
+/// statement, in the order of parameter_names(). The order of the calls decides the order of sums
+/// over all parameters, and compilers evaluate the arguments of a function in different orders.
+///
 /// A step is a small struct that remembers what its backward pass needs: nodes, views of memory
 /// that the tape keeps, and plain numbers. backward() is called once, with the gradient of the
 /// output, and adds to the gradients of the inputs.
