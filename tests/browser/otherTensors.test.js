@@ -17,7 +17,8 @@ import { outlines } from '../../web/outlines.js';
 import * as tensors from './mount/tensors.js';
 import { heatmap, openSite, readValues, settled } from './site.js';
 
-const { alignment, block, positions, products, rowsOf, stages, weights } = tensors;
+const { alignment, block, decoding, losses, positions, products, rowsOf, stages, weights } =
+  tensors;
 
 /** @type {import('./site.js').Site} */
 let site;
@@ -120,6 +121,47 @@ test('encoder block: every matrix, whatever the width of its hidden layer', asyn
   const readout = await figure.locator('[id$="-readout"]').innerText();
   assert.match(readout, /zu0 attends to zu0 with weight 0\.5\s*= softmax over 3 keys, score −2 = /);
   assert.match(await figure.innerText(), /From a file\./);
+});
+
+test('decoder cache: the rows that are known at a step, and the size of shared keys', async () => {
+  const figure = await figureOf('decoder-cache');
+  assert.deepEqual(await readValues(heatmap(figure, /^Query of the new token/), 1, 4), [
+    rowsOf(decoding.q)[1],
+  ]);
+  const weights = heatmap(figure, /^Attention weights of the new token, 3 tokens by 2 heads/);
+  assert.deepEqual((await readValues(weights, 3, 2)).slice(0, 2), [
+    [0.25, 0.5],
+    [0.75, 0.5],
+  ]);
+  for (const [name, tensor] of /** @type {const} */ ([
+    [/^Cache of keys, 3 tokens by 2/, decoding.keys],
+    [/^Cache of values, 3 tokens by 2/, decoding.values],
+    [/^Output, 3 tokens by 4/, decoding.output],
+  ])) {
+    const shown = await readValues(heatmap(figure, name), 3, tensor.shape[1]);
+    assert.deepEqual(shown.slice(0, 2), rowsOf(tensor).slice(0, 2), String(name));
+  }
+  assert.equal(await figure.locator('[data-difference]').getAttribute('data-difference'), '0.125');
+  // Two rows of one key and one value, each with two columns.
+  assert.match(await figure.innerText(), /the cache holds\s*8\s*numbers \(32 bytes\)/);
+  assert.match(await figure.innerText(), /From a file\./);
+});
+
+test('losses of any model, compared with guessing', async () => {
+  const figure = page.locator('#order-loss');
+  await figure.scrollIntoViewIfNeeded();
+  await settled(page);
+  const shown = figure.locator('[data-loss]');
+  assert.deepEqual(
+    await shown.evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-loss')))),
+    losses.map(({ loss }) => loss),
+  );
+  const bars = await figure
+    .locator('.bar span')
+    .evaluateAll((all) => all.map((each) => /** @type {HTMLElement} */ (each).style.width));
+  assert.deepEqual(bars, ['50%', '100%']);
+  // ln 8 is about 2.08.
+  assert.match(await figure.innerText(), /like guessing among 4[^]*worse than blind guessing/);
 });
 
 test('opening: the added rows, and the words that each word attends to', async () => {

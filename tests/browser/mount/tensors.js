@@ -69,6 +69,24 @@ export const alignment = {
 /** Dot products of a learned encoding. They are neither constant along diagonals nor symmetric. */
 export const products = counted([5, 5], -1);
 
+/** A decoder of three tokens, whose two query heads share their keys and values. */
+export const decoding = {
+  ...{ x, q: counted([3, 4], 20), keys: counted([3, 2], 30), values: counted([3, 2], 40) },
+  weights: [
+    { data: Float32Array.of(1, 1), shape: [2, 1] },
+    { data: Float32Array.of(0.25, 0.75, 0.5, 0.5), shape: [2, 2] },
+    { data: Float32Array.of(0.5, 0.5, 0, 1, 0, 0), shape: [2, 3] },
+  ],
+  ...{ output: counted([3, 4], 50), whole: counted([3, 4], 50) },
+  differences: Float32Array.of(0, 0.125, 0.25),
+};
+
+/** The losses of a model with eight tokens, in two orders. */
+export const losses = [
+  { name: 'in order', text: 'zu Fuß gehen', loss: 1.5 },
+  { name: 'backwards', text: 'gehen Fuß zu', loss: 3 },
+];
+
 /** A pre-norm block with one head and a hidden layer three times as wide. */
 export const block = {
   run: {
