@@ -1,0 +1,140 @@
+// Recognises and loads the files of a reader's model. Used in the model's worker.
+
+import { ModelTokens } from '../tokenizer/modelTokens.js';
+import { tensorsOf, torchModuleOf } from './torchModule.js';
+
+/** @typedef {import('attn').ModelsAttn} ModelsAttn */
+
+/** @param {readonly File[]} files @param {string} name */
+const fileOf = (files, name) => files.find((file) => file.name === name);
+
+/** @param {File} file */
+async function jsonOf(file) {
+  try {
+    return JSON.parse(await file.text());
+  } catch (cause) {
+    throw new Error(`${file.name} is not valid JSON (${/** @type {Error} */ (cause).message})`, {
+      cause,
+    });
+  }
+}
+
+/**
+ * The source of a model's positions.
+ * @param {import('attn').LanguageModelDescription} description
+ */
+function positionsOf({ maxPositions, sinusoidal, layers }) {
+  if (maxPositions) return /** @type {const} */ ('learned');
+  if (sinusoidal) return /** @type {const} */ ('sinusoidal');
+  return layers.some(({ rotaryDim }) => rotaryDim)
+    ? /** @type {const} */ ('rotary')
+    : /** @type {const} */ ('none');
+}
+
+/** @typedef {ReturnType<typeof factsOf>} Facts */
+
+/**
+ * The facts about the model that the page needs.
+ * @param {import('attn').LanguageModelDescription} description
+ * @param {string[]} dtypes
+ */
+function factsOf(description, dtypes) {
+  const [{ dModel, numHeads }] = description.layers;
+  return {
+    ...{ description, dtypes, dModel, numHeads, numLayers: description.layers.length },
+    positions: positionsOf(description),
+  };
+}
+
+/** The floating-point types of the tensors. @param {import('./torchModule.js').Tensors} tensors */
+const dtypesOf = (tensors) =>
+  [...new Set(Object.values(tensors).map(({ dtype }) => dtype))].filter((dtype) =>
+    /^B?F\d+/.test(dtype),
+  );
+
+/** @param {ModelsAttn} attn @param {File[]} files */
+async function described(attn, files) {
+  try {
+    return await attn.describeModel(files);
+  } catch (cause) {
+    const { message } = /** @type {Error} */ (cause);
+    if (!message.startsWith('numHeads') || fileOf(files, 'config.json')) throw cause;
+    // The message needs only the family and the size, which do not depend on the number of heads.
+    const { family, numParameters } = await attn.describeModel(files, { numHeads: 1 });
+    throw Object.assign(
+      new Error(
+        `config.json is missing: these are the weights of a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only config.json says how many heads it has. Add that file, too`,
+        { cause },
+      ),
+      { code: 'needs_more' },
+    );
+  }
+}
+
+/**
+ * Recognises and loads a model. Yields the facts about the model, then the share of its files
+ * that has been read, from 0 to 1.
+ * @param {ModelsAttn} attn
+ * @param {{ files: [string, File][], pageTokens: object | null }} given files: all files from the
+ *   reader, with their paths; pageTokens: the tokenizer of the page's own model, used for a file
+ *   without a configuration
+ */
+export async function* opened(attn, { files: given, pageTokens }) {
+  const found = await attn.filesOfModel(given);
+  const files = /** @type {File[]} */ ([...found.values()]);
+  for (const file of files) Object.defineProperty(file, 'webkitRelativePath', { value: '' });
+  const tensors = await tensorsOf(files);
+  const torch = torchModuleOf(tensors);
+  if (torch) throw new Error(torch);
+  const description = await described(attn, files);
+  const { family, vocabSize, numParameters } = description;
+  const facts = factsOf(description, dtypesOf(tensors));
+  yield { facts, share: 0 };
+  const file = fileOf(files, 'tokenizer.json');
+  if (!file && !(family === 'attn' && pageTokens)) {
+    throw Object.assign(
+      new Error(
+        `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only its tokenizer can split a sentence into tokens of its vocabulary (${vocabSize.toLocaleString('en')}). Add that file, too`,
+      ),
+      { code: 'needs_more' },
+    );
+  }
+  const json = file ? await jsonOf(file) : pageTokens;
+  let tokens;
+  try {
+    tokens = new ModelTokens(json);
+  } catch (cause) {
+    const { message } = /** @type {Error} */ (cause);
+    throw new Error(`tokenizer.json cannot be used (${message})`, { cause });
+  }
+  const controller = new AbortController();
+  let share = 0;
+  let more = () => {};
+  /** @type {import('attn').LanguageModel | undefined} */
+  let model;
+  const loading = attn
+    .loadModel(files, {
+      signal: controller.signal,
+      onProgress: (done, all) => {
+        share = done / all;
+        more();
+      },
+    })
+    .then((loaded) => {
+      model = loaded;
+    });
+  loading.catch(() => {});
+  let told = false;
+  try {
+    while (!model) {
+      const progress = new Promise((resolve) => (more = () => resolve(undefined)));
+      await Promise.race([loading, progress]);
+      yield { share };
+    }
+    told = true;
+    return { model, tokens, facts };
+  } finally {
+    // If this generator ends early, the model is no longer wanted, so stop loading it.
+    if (!told) controller.abort();
+  }
+}
