@@ -105,6 +105,7 @@ const kBlocks = {
   },
   'OLMo 2': { ...kGated, ...kRms, normOutputs: true, qkNorm: { eps: 0.3 }, qkNormAllHeads: true },
   'gpt-oss': { ...kGated, ...kRms, normFirst: true, sinks: true, window: { left: 2 } },
+  'GPT-NeoX': { activation: 'gelu', normFirst: true, parallelResidual: true },
   'norms of outputs after a post-norm': { activation: 'gelu', normOutputs: true },
 };
 

@@ -43,6 +43,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {boolean} gatedFeedForward
  * @property {boolean} normFirst
  * @property {boolean} normOutputs
+ * @property {boolean} parallelResidual
  * @property {boolean} qkNorm
  * @property {boolean} sinks
  * @property {number} softcap  0 if there is none
@@ -163,8 +164,9 @@ const kGenerating = { ...kSampling, maxNewTokens: true, stopIds: true };
  * A language model loaded from files: an embedding, a Transformer and an output layer. See
  * `attn.loadModel()`.
  *
- * Parameters: `embedding.weight`, `positions.weight`, `token_types.weight`, `embedding_norm.…`,
- * `encoder.…` (see `TransformerEncoder`), `transform.…` and `transform_norm.…` of BERT's head,
+ * Parameters: `embedding.weight`, `project_in.weight` if the embedding has another width than the
+ * layers, `positions.weight`, `token_types.weight`, `embedding_norm.…`, `encoder.…` (see
+ * `TransformerEncoder`), `transform.…` and `transform_norm.…` of BERT's head, `project_out.weight`,
  * `output.weight` unless it is tied, `output.bias`, and `pooler.…`.
  *
  * @template {ResultKind} [As='array']

@@ -40,6 +40,8 @@ import { optionalRMSNorm } from './rmsNorm.js';
  * @property {boolean} [normOutputs]  normalises the outputs of attention and the feed-forward
  *   network before the residual addition. With `normFirst`, the inputs of both are normalised, too
  *   (Gemma 2 and 3); without `normFirst`, only the outputs are (OLMo 2). `false` by default
+ * @property {boolean} [parallelResidual]  computes attention and the feed-forward network from the layer's input
+ *   and adds both to it, as in GPT-NeoX; requires `normFirst`, and is an error in a decoder. `false` by default
  * @property {boolean} [bias]  adds biases to all linear layers and LayerNorms; `true` by default
  * @property {boolean} [attentionBias]  adds biases to attention's projections; `bias` by default
  * @property {boolean} [attentionOutputBias]  adds a bias to attention's output projection; `attentionBias` by
@@ -85,6 +87,7 @@ const kBlock = {
   rmsNorm: optionalRMSNorm,
   normFirst: flag(false),
   normOutputs: flag(false),
+  parallelResidual: flag(false),
   bias: flag(true),
   attentionBias: like('bias', flag()),
   attentionOutputBias: like('attentionBias', flag()),

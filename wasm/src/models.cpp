@@ -47,6 +47,7 @@ struct LayerFacts {
   bool gated_feed_forward;
   bool norm_first;
   bool norm_outputs;
+  bool parallel_residual;
   bool qk_norm;
   bool sinks;
   float softcap;
@@ -110,6 +111,7 @@ LayerFacts layer_facts(const TransformerLayerOptions& layer) {
       .gated_feed_forward = layer.gated_feed_forward,
       .norm_first = layer.norm_first,
       .norm_outputs = layer.norm_outputs,
+      .parallel_residual = layer.parallel_residual,
       .qk_norm = layer.qk_norm.has_value(),
       .sinks = layer.sinks,
       .softcap = layer.softcap,
@@ -319,6 +321,7 @@ EMSCRIPTEN_BINDINGS(models) {
       .field("gatedFeedForward", &LayerFacts::gated_feed_forward)
       .field("normFirst", &LayerFacts::norm_first)
       .field("normOutputs", &LayerFacts::norm_outputs)
+      .field("parallelResidual", &LayerFacts::parallel_residual)
       .field("qkNorm", &LayerFacts::qk_norm)
       .field("sinks", &LayerFacts::sinks)
       .field("softcap", &LayerFacts::softcap)

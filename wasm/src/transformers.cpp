@@ -114,6 +114,7 @@ EMSCRIPTEN_BINDINGS(transformers) {
       .field("rmsNorm", get_optional<&O::rms_norm>, set_optional<&O::rms_norm>)
       .field("normFirst", &O::norm_first)
       .field("normOutputs", &O::norm_outputs)
+      .field("parallelResidual", &O::parallel_residual)
       .field("bias", &O::bias)
       .field("attentionBias", get_flag<&O::attention_bias>, set_flag<&O::attention_bias>)
       .field("attentionOutputBias", get_flag<&O::attention_output_bias>,

@@ -7,20 +7,28 @@ Tensor take_like(const ConstAnyTensor& x, runtime::Execution& run) {
   return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
 }
 
+/// The numbers as float32: `x` itself, or a copy in `memory`.
+ConstTensor as_floats(const ConstAnyTensor& x, const Tensor& memory, runtime::Execution& run) {
+  if (x.type() == ElementType::kFloat32) return x.as<float>();
+  widen(x, memory, run);
+  return memory;
+}
+
 }  // namespace
 
 EagerFlow::EagerFlow(const Module& layer, const TransformerLayerOptions& options,
                      const ConstAnyTensor& x, const AnyTensor& output, Intermediates* intermediates,
                      Context& context)
     : norm_first_(options.norm_first),
+      parallel_(options.parallel_residual),
       output_(output),
       context_(context),
       writer_(layer, intermediates),
       run_(context),
       result_(take_like(x, run_)),
       sum_(take_like(x, run_)),
-      stream_(x.type() == ElementType::kFloat32 ? x.as<float>() : sum_) {
-  if (x.type() != ElementType::kFloat32) widen(x, sum_, run_);
+      x_(as_floats(x, parallel_ ? take_like(x, run_) : sum_, run_)),
+      stream_(x_) {
   writer_.copy("resid_pre", stream_, run_);
 }
 
@@ -66,7 +74,8 @@ void EagerFlow::feed_forward(const Sublayer& sublayer, const AnyFeedForward& net
 
 ConstTensor EagerFlow::input_of(const Sublayer& sublayer) {
   if (!norm_first_) return stream_;
-  normalize(*sublayer.norms.norm, stream_, result_, context_, writer_.enter(sublayer.norm_name));
+  normalize(*sublayer.norms.norm, parallel_ ? x_ : stream_, result_, context_,
+            writer_.enter(sublayer.norm_name));
   return result_;
 }
 

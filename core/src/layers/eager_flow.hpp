@@ -25,18 +25,20 @@ class EagerFlow {
                     const Dropout& dropout);
 
  private:
-  /// Returns the stream, or writes the normalised stream to `result_` and returns that tensor.
+  /// Returns the sublayer's input, or writes the normalised input to `result_` and returns that
+  /// tensor.
   ConstTensor input_of(const Sublayer& sublayer);
   /// Writes the sum of the stream and `result_` to `sum`, which becomes the stream.
   void add_result(const Sublayer& sublayer, const Tensor& sum);
 
-  const bool norm_first_;
+  const bool norm_first_, parallel_;
   const AnyTensor output_;
   Context& context_;
   IntermediateWriter writer_;
   runtime::Execution run_;
   const Tensor result_;  ///< a sublayer's result, until it is added
   const Tensor sum_;     ///< the residual stream after a sublayer
+  const ConstTensor x_;  ///< the layer's input
   ConstTensor stream_;
 };
 

@@ -30,6 +30,10 @@ detail::Norm norm_of(const TransformerLayerOptions& options) {
 }
 
 detail::SublayerNorms sublayer_norms_of(const TransformerLayerOptions& options) {
+  if (options.parallel_residual && !options.norm_first) {
+    validation::fail_value("parallel_residual", "true",
+                           {"false without ", validation::Name("norm_first")});
+  }
   detail::SublayerNorms norms;
   if (options.norm_first || !options.norm_outputs) norms.norm.emplace(norm_of(options));
   if (options.norm_outputs) norms.output_norm.emplace(norm_of(options));

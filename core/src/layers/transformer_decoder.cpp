@@ -27,6 +27,9 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
       norms1_(sublayer_norms_of(options)),
       norms2_(sublayer_norms_of(options)),
       norms3_(sublayer_norms_of(options)) {
+  if (options.parallel_residual) {
+    validation::fail_value("parallel_residual", "true", {"false in a decoder layer"});
+  }
   add_child("self_attn", self_attention_);
   add_child("multihead_attn", cross_attention_);
   add_child("", as_module(feed_forward_));

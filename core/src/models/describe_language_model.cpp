@@ -57,6 +57,9 @@ constexpr Mark kMarks[] = {
     {"distilbert", "transformer.layer.0.attention.q_lin.weight"},
     {"bert", "encoder.layer.0.attention.self.query.weight"},
     {"gpt2", "h.0.attn.c_attn.weight"},
+    {"gpt_neox", "layers.0.attention.query_key_value.weight"},
+    {"gpt_neo", "h.0.attn.attention.q_proj.weight"},
+    {"opt", "layers.0.self_attn_layer_norm.weight"},
     {"llama", "layers.0.self_attn.q_proj.weight"},
     {"torch.nn.TransformerEncoder", "layers.0.self_attn.in_proj_weight"},
 };
@@ -67,23 +70,16 @@ struct Family {
   void (*describe)(ModelDescription&);
 };
 constexpr Family kFamilies[] = {
-    {"gpt2", describe_gpt2},
-    {"bert", describe_bert},
-    {"distilbert", describe_bert},
-    {"roberta", describe_bert},
-    {"xlm-roberta", describe_bert},
-    {"camembert", describe_bert},
-    {"llama", describe_llama},
-    {"mistral", describe_llama},
-    {"smollm3", describe_llama},
-    {"qwen2", describe_llama},
-    {"qwen3", describe_llama},
-    {"gemma", describe_llama},
-    {"gemma2", describe_llama},
-    {"gemma3_text", describe_llama},
-    {"gpt_oss", describe_llama},
-    {"olmo2", describe_llama},
-    {"torch.nn.TransformerEncoder", describe_pytorch_encoder},
+    {"gpt2", describe_gpt2},         {"gpt_neox", describe_decoder},
+    {"gpt_neo", describe_decoder},   {"opt", describe_decoder},
+    {"bert", describe_bert},         {"distilbert", describe_bert},
+    {"roberta", describe_bert},      {"xlm-roberta", describe_bert},
+    {"camembert", describe_bert},    {"llama", describe_llama},
+    {"mistral", describe_llama},     {"smollm3", describe_llama},
+    {"qwen2", describe_llama},       {"qwen3", describe_llama},
+    {"gemma", describe_llama},       {"gemma2", describe_llama},
+    {"gemma3_text", describe_llama}, {"gpt_oss", describe_llama},
+    {"olmo2", describe_llama},       {"torch.nn.TransformerEncoder", describe_pytorch_encoder},
 };
 
 std::string family_of_names(const ModelTensors& tensors) {

@@ -91,6 +91,13 @@ Activation ModelDescription::activation(const char* field, Activation otherwise)
   config.reject(field, names);
 }
 
+void ModelDescription::require_config(std::string_view models) const {
+  if (has_config) return;
+  fail(ErrorCode::kInvalidArgument, "config", {"none"},
+       {"config.json, because tensor names and shapes of ", models,
+        " models do not determine heads and positions"});
+}
+
 std::string ModelDescription::embedding(const std::string& embedding, const std::string& head,
                                         bool tied) const {
   return tied && !tensors.has(embedding) && tensors.has(head) ? head : embedding;

@@ -37,6 +37,9 @@ struct ModelDescription {
 
   float eps(const char* field, double otherwise) const;
 
+  /// Throws kInvalidArgument without config.json. `models` is the name of the family.
+  void require_config(std::string_view models) const;
+
   /// The name of the tensor that embeds tokens: `embedding`, or `head` if a model with tied weights
   /// was saved without `embedding`.
   std::string embedding(const std::string& embedding, const std::string& head, bool tied) const;
@@ -53,6 +56,8 @@ void describe_gpt2(ModelDescription& d);
 void describe_bert(ModelDescription& d);
 /// Describes Llama and the families that descend from it. `d.result.family` names the family.
 void describe_llama(ModelDescription& d);
+/// GPT-NeoX, GPT-Neo and OPT.
+void describe_decoder(ModelDescription& d);
 void describe_pytorch_encoder(ModelDescription& d);
 /// Describes a model trained with attn, such as the language model of the page.
 void describe_attn_encoder(ModelDescription& d);

@@ -22,6 +22,10 @@ const LanguageModelOptions& checked(const LanguageModelOptions& options) {
     validation::fail_value(name, "a value", {needs});
   };
   validation::require_at_least("vocab_size", options.vocab_size, 0);
+  validation::require_at_least("embedding_dim", options.embedding_dim, 0);
+  if (options.embedding_dim > 0 && options.vocab_size == 0) {
+    contradiction("embedding_dim", "0 without a vocabulary");
+  }
   validation::require_at_least("max_positions", options.max_positions, 0);
   validation::require_at_least("first_position", options.first_position, 0);
   validation::require_at_least("num_token_types", options.num_token_types, 0);
@@ -93,13 +97,16 @@ void require_positions(const TensorView<const double>& positions, std::int64_t b
 
 LanguageModel::LanguageModel(const LanguageModelOptions& options, Context& context)
     : options_(checked(options)), stack_(options.stack) {
-  const std::int64_t width = width_of(options);
+  const std::int64_t width = width_of(options), narrow = options.embedding_dim;
   if (options.vocab_size > 0) {
     add_child("embedding",
               embedding_.emplace(EmbeddingOptions{.num_embeddings = options.vocab_size,
-                                                  .embedding_dim = width,
+                                                  .embedding_dim = narrow > 0 ? narrow : width,
                                                   .scale_by_sqrt_dim = options.scale_embedding,
                                                   .weights = options.weights}));
+  }
+  if (narrow > 0) {
+    add_child("project_in", project_in_.emplace(narrow, width, false, options.weights));
   }
   if (options.max_positions > 0) {
     add_child("positions", positions_.emplace(options.max_positions, width));
@@ -120,10 +127,14 @@ LanguageModel::LanguageModel(const LanguageModelOptions& options, Context& conte
               transform_norm_.emplace(width, LayerNormOptions{.eps = options.transform_norm_eps}));
   }
   if (options.output && embedding_) {
+    if (narrow > 0) {
+      add_child("project_out", project_out_.emplace(width, narrow, false, options.weights));
+    }
     if (options.tied) {
       output_.emplace(*embedding_, options.output_bias, context);
     } else {
-      output_.emplace(width, options.vocab_size, options.output_bias, options.weights);
+      output_.emplace(narrow > 0 ? narrow : width, options.vocab_size, options.output_bias,
+                      options.weights);
     }
     add_child("output", *output_);
   }
@@ -277,17 +288,21 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
 
   IntermediateWriter writer(*this, call.intermediates, batched);
   runtime::Execution run(context);
-  const auto take = [&](std::int64_t count) {
-    const std::int64_t shape[] = {batch, count, width};
+  const auto take = [&](std::int64_t count, std::int64_t columns) {
+    const std::int64_t shape[] = {batch, count, columns};
     return Tensor(run.floats(validation::product("ids", shape), "language model"), shape);
   };
-  const Tensor x = take(length);
-  const Tensor extra = take(token_types_ || transform_ ? length : 0);
+  const Tensor x = take(length, width);
+  const Tensor extra = take(token_types_ || transform_ ? length : 0, width);
+  const Tensor narrow = take(project_in_ ? length : 0, options_.embedding_dim);
   const Tensor embedded = writer.allocate("embedded", x.shape());
 
   // If the input has no batch dimension, the layers expect a sequence without it.
   const auto as_ids = [&](const Tensor& tensor) { return batched ? tensor : tensor.select(0, 0); };
-  if (from_ids) {
+  if (from_ids && project_in_) {
+    embedding_->forward(ids, as_ids(narrow), context);
+    project_in_->forward(narrow, x, context, writer.enter("project_in"));
+  } else if (from_ids) {
     embedding_->forward(ids, as_ids(x), context);
   } else {
     copy(attn::with_batch(given), x, run);
@@ -335,6 +350,11 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
         apply_activation(transformed, transformed, *options_.transform, context);
         transform_norm_->forward(transformed, transformed, context, writer.enter("transform_norm"));
         last = transformed;
+      }
+      if (project_out_) {
+        const Tensor projected = narrow.slice(1, length - rows, length);
+        project_out_->forward(last, projected, context, writer.enter("project_out"));
+        last = projected;
       }
       const Tensor to = attn::with_batch(logits);
       output_->forward(last, to, context, writer.enter("output"));

@@ -6,6 +6,7 @@
 #include "attn/positions/rotary_embedding.hpp"
 #include "io/safetensors_numbers.hpp"
 #include "models/families.hpp"
+#include "models/rotary_rule.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -96,124 +97,6 @@ constexpr DecoderFamily kDecoders[] = {
      .qk_norm_all_heads = true},
 };
 
-/// Reads the fields of a rotary rule. Each field is taken from the first object that contains it.
-class RotaryRuleReader {
- public:
-  RotaryRuleReader(const ModelConfig& config, std::vector<std::string> paths)
-      : config_(config), paths_(std::move(paths)) {
-    for (const std::string& path : paths_) config_.require_object(path);
-  }
-
-  /// Reads the rotary positions for heads with `head_dim` columns.
-  RotaryEmbeddingOptions read(double base, std::int64_t head_dim) const {
-    RotaryEmbeddingOptions rotary;
-    rotary.base = number("rope_theta").value_or(base);
-    rotary.rotary_dim = head_dim;
-    const std::string field = at(config_.has(at("rope_type")) ? "rope_type" : "type");
-    const std::string rule = config_.find_text(field).value_or("default");
-    // Text has the same positions along all axes, so mrope sections make no difference.
-    config_.has_any(at("mrope_section"));
-    const double part = partial_rotary_factor();
-    if (rule == "proportional") {
-      rotary.scaling = ProportionalRotaryScaling{.partial_rotary_factor = part,
-                                                 .factor = number("factor").value_or(1)};
-    } else if (part != 1) {
-      config_.reject(config_.has(at("partial_rotary_factor")) ? at("partial_rotary_factor")
-                                                              : "partial_rotary_factor",
-                     "1; models of this family rotate whole heads");
-    }
-    if (rule == "linear") {
-      rotary.scaling = LinearRotaryScaling{.factor = config_.number(at("factor"))};
-    } else if (rule == "dynamic") {
-      rotary.scaling = DynamicNtkRotaryScaling{
-          .factor = config_.number(at("factor")),
-          .max_position_embeddings = config_.integer("max_position_embeddings")};
-    } else if (rule == "yarn") {
-      rotary.scaling = yarn();
-    } else if (rule == "longrope") {
-      rotary.scaling = long_rope();
-    } else if (rule == "llama3") {
-      rotary.scaling =
-          Llama3RotaryScaling{.factor = config_.number(at("factor")),
-                              .low_freq_factor = config_.number(at("low_freq_factor")),
-                              .high_freq_factor = config_.number(at("high_freq_factor")),
-                              .original_max_position_embeddings = trained_length()};
-    } else if (rule != "default" && rule != "proportional") {
-      config_.reject(field, "default, linear, dynamic, yarn, longrope, llama3 or proportional");
-    }
-    RotaryEmbedding checked(rotary);
-    return rotary;
-  }
-
- private:
-  std::string at(const char* name) const {
-    for (const std::string& path : paths_) {
-      if (config_.has(path + "." + name)) return path + "." + name;
-    }
-    return paths_.front() + "." + name;
-  }
-  std::optional<double> number(const char* name) const { return config_.find_number(at(name)); }
-  /// The number, or nullopt if it is 0, which means the same as a missing field.
-  std::optional<double> find_nonzero_number(const char* name) const {
-    const auto value = number(name);
-    return value && *value == 0 ? std::nullopt : value;
-  }
-
-  double partial_rotary_factor() const {
-    const double all = config_.number("partial_rotary_factor", 1);
-    return number("partial_rotary_factor").value_or(all);
-  }
-
-  /// The length used in training. The field outside the scaling rule takes precedence over the same
-  /// field inside it.
-  std::int64_t trained_length() const {
-    const char* name = "original_max_position_embeddings";
-    const auto outside = config_.find_integer(name), own = config_.find_integer(at(name));
-    if (outside) return *outside;
-    return own ? *own : config_.integer("max_position_embeddings");
-  }
-
-  /// The rule's factor or, if it has none, the model's longest sequence divided by the length used
-  /// in training.
-  double growth(std::int64_t trained) const {
-    if (const auto factor = number("factor")) return *factor;
-    return static_cast<double>(config_.integer("max_position_embeddings")) /
-           static_cast<double>(trained);
-  }
-
-  LongRotaryScaling long_rope() const {
-    const auto numbers = [&](const char* name) {
-      const std::string field = at(name);
-      std::vector<double> result;
-      for (std::int64_t i = 0; i < config_.count(field); ++i) {
-        result.push_back(config_.number(field + "." + std::to_string(i)));
-      }
-      return result;
-    };
-    const std::int64_t trained = trained_length();
-    return {.short_factor = numbers("short_factor"),
-            .long_factor = numbers("long_factor"),
-            .original_max_position_embeddings = trained,
-            .factor = growth(trained),
-            .attention_factor = number("attention_factor")};
-  }
-
-  YarnRotaryScaling yarn() const {
-    const std::int64_t trained = trained_length();
-    return {.factor = growth(trained),
-            .original_max_position_embeddings = trained,
-            .attention_factor = number("attention_factor"),
-            .beta_fast = find_nonzero_number("beta_fast").value_or(32),
-            .beta_slow = find_nonzero_number("beta_slow").value_or(1),
-            .mscale = find_nonzero_number("mscale"),
-            .mscale_all_dim = find_nonzero_number("mscale_all_dim"),
-            .truncate = config_.flag(at("truncate"), true)};
-  }
-
-  const ModelConfig& config_;
-  std::vector<std::string> paths_;
-};
-
 /// Window and rotary positions of each layer.
 class DecoderLayerKinds {
  public:
@@ -273,9 +156,9 @@ class DecoderLayerKinds {
                          "separate rules in full_attention and sliding_attention");
         }
       }
-      global_ = RotaryRuleReader(config_, {older, full}).read(base, head_dim);
-      local_ = RotaryRuleReader(config_, {sliding})
-                   .read(config_.number("rope_local_base_freq", 1e4), head_dim);
+      global_ = read_rotary_rule(config_, {older, full}, base, head_dim);
+      local_ = read_rotary_rule(config_, {sliding}, config_.number("rope_local_base_freq", 1e4),
+                                head_dim);
       return;
     }
     for (const std::string& kind : {full, sliding}) {
@@ -290,7 +173,7 @@ class DecoderLayerKinds {
           .factor = 32, .original_max_position_embeddings = 4096, .truncate = false};
     } else {
       // A rule in rope_scaling replaces the whole rule in rope_parameters, including the base.
-      global_ = RotaryRuleReader(config_, {has_older ? older : newer}).read(base, head_dim);
+      global_ = read_rotary_rule(config_, {has_older ? older : newer}, base, head_dim);
     }
     local_ = global_;
   }
@@ -348,11 +231,7 @@ void describe_llama(ModelDescription& d) {
       *std::ranges::find(kDecoders, std::string_view(d.result.family), &DecoderFamily::name);
   d.config.set_defaults(family.defaults);
   const ModelConfig& config = d.config;
-  if (!d.has_config) {
-    fail(ErrorCode::kInvalidArgument, "config", {"none"},
-         {"config.json, because tensor names and shapes of Llama-family models do not "
-          "determine heads and positions"});
-  }
+  d.require_config("Llama-family");
   auto body = d.tensors.prefix_of_model("embed_tokens.weight");
   if (!body) body = d.tensors.prefix_of_model("layers.0.post_attention_layernorm.weight");
   const std::string prefix = body.value_or("model."), layers = prefix + "layers.";

@@ -15,9 +15,29 @@ using validation::fail;
 void ModelPlan::output(const LanguageModelOptions& options, const std::string& name) {
   const std::int64_t e = options.stack.layers.empty() ? options.stack.layer.d_model
                                                       : options.stack.layers.front().d_model;
-  if (!options.tied) return matrix("output.weight", name, options.vocab_size, e);
+  const std::int64_t width = options.embedding_dim > 0 ? options.embedding_dim : e;
+  if (!options.tied) return matrix("output.weight", name, options.vocab_size, width);
   for (Matrix& m : matrices_) {
     if (m.use == Use::kEmbedding) m.use = Use::kProduct;
+  }
+}
+
+void ModelPlan::projections_by_head(const std::string& parameter, const std::string& name,
+                                    std::int64_t heads, std::int64_t head_dim, std::int64_t cols,
+                                    bool bias) {
+  const std::int64_t rows = 3 * heads * head_dim;
+  matrices_.push_back({description_.weights.size(), rows, cols, Use::kProduct});
+  for (const bool is_bias : {false, true}) {
+    if (is_bias && !bias) break;
+    const char* const kind = is_bias ? "bias" : "weight";
+    const std::string tensor = name + "." + kind;
+    const std::vector<std::int64_t> shape = is_bias ? std::vector{rows} : std::vector{rows, cols};
+    for (std::int64_t i = 0; i < 3 * heads; ++i) {
+      const std::int64_t projection = i / heads, head = i % heads;
+      take(parameter + "_" + kind, tensor, shape, head_dim, false,
+           (3 * head + projection) * head_dim);
+      if (!has(tensor)) break;  // listed once as missing
+    }
   }
 }
 
@@ -33,7 +53,8 @@ void ModelPlan::finish(const std::string& layers) {
   for (const ModelTensors::Found& tensor : tensors_.all()) {
     if (tensor.used) continue;
     const std::string& name = tensor.name;
-    constexpr std::string_view kBuffers[] = {".attn.bias", ".attn.masked_bias", ".inv_freq"};
+    constexpr std::string_view kBuffers[] = {".attn.bias", ".attn.masked_bias", ".attention.bias",
+                                             ".attention.masked_bias", ".inv_freq"};
     const bool is_buffer = std::ranges::any_of(
         kBuffers, [&](std::string_view buffer) { return name.ends_with(buffer); });
     if (name.starts_with(layers) && !is_buffer) unknown.push_back(tensor.entry->name);
@@ -80,7 +101,8 @@ void ModelPlan::keep_weights(WeightFormat format) {
 }
 
 void ModelPlan::take(const std::string& parameter, const std::string& name,
-                     std::vector<std::int64_t> shape, std::int64_t rows, bool transposed) {
+                     std::vector<std::int64_t> shape, std::int64_t rows, bool transposed,
+                     std::optional<std::int64_t> part) {
   // The tensors of a parameter are added one after another.
   const std::int64_t first = parameter == parameter_ ? next_row_ : 0;
   parameter_ = parameter;
@@ -101,7 +123,14 @@ void ModelPlan::take(const std::string& parameter, const std::string& name,
   }
   Safetensors::require_readable(entry);
   found->used = true;
-  const std::int64_t begin = tensors_.file(found->file).data_begin;
+  std::int64_t begin = tensors_.file(found->file).data_begin + entry.begin;
+  std::int64_t end = begin + entry.end - entry.begin;
+  if (part) {
+    const std::int64_t bytes_per_row = (end - begin) / shape[0];
+    shape[0] = rows;
+    begin += *part * bytes_per_row;
+    end = begin + rows * bytes_per_row;
+  }
   const std::int64_t count = validation::product(name, shape);
   description_.num_parameters += count;
   description_.memory += count * std::int64_t{sizeof(float)};
@@ -109,8 +138,8 @@ void ModelPlan::take(const std::string& parameter, const std::string& name,
                                   .dtype = entry.dtype,
                                   .shape = std::move(shape),
                                   .file = found->file,
-                                  .begin = begin + entry.begin,
-                                  .end = begin + entry.end,
+                                  .begin = begin,
+                                  .end = end,
                                   .parameter = parameter,
                                   .first_row = first,
                                   .transposed = transposed});

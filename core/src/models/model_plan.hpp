@@ -46,6 +46,10 @@ class ModelPlan {
     matrix(parameter + ".weight", name + ".weight", rows, cols);
     if (bias) vector(parameter + ".bias", name + ".bias", rows);
   }
+  /// Adds the joined projections (3·H·D, E) of queries, keys and values, and their bias. In the
+  /// file, the rows of each head's query, key and value are adjacent.
+  void projections_by_head(const std::string& parameter, const std::string& name,
+                           std::int64_t heads, std::int64_t head_dim, std::int64_t cols, bool bias);
   /// Adds the weight and bias of a LayerNorm. The oldest BERT files call them gamma and beta.
   void layer_norm(const std::string& parameter, const std::string& name, std::int64_t width,
                   bool bias = true) {
@@ -67,8 +71,9 @@ class ModelPlan {
   /// The 16-bit type that all matrices in the files share, or float32 if there is no such type.
   WeightFormat format_of_files() const;
   void keep_weights(WeightFormat format);
+  /// `part` is the first row in the file if only `rows` of its rows are taken.
   void take(const std::string& parameter, const std::string& name, std::vector<std::int64_t> shape,
-            std::int64_t rows, bool transposed);
+            std::int64_t rows, bool transposed, std::optional<std::int64_t> part = {});
 
   ModelTensors& tensors_;
   LanguageModelDescription& description_;

@@ -42,19 +42,21 @@ struct TapedFlow {
   }
 
   Variable input_of(const Sublayer& sublayer) const {
-    return norm_first ? normalize(*sublayer.norms.norm, stream) : stream;
+    if (!options.norm_first) return stream;
+    return normalize(*sublayer.norms.norm, options.parallel_residual ? x : stream);
   }
   void add_result(const Sublayer& sublayer, Variable y) {
     const auto& [norm, output_norm] = sublayer.norms;
     if (output_norm) y = normalize(*output_norm, y);
     stream = stream + apply_dropout(y, sublayer.dropout);
     record_intermediate(layer, sublayer.sum_name, stream);
-    if (!norm_first && norm) stream = normalize(*norm, stream);
+    if (!options.norm_first && norm) stream = normalize(*norm, stream);
   }
 
   const Module& layer;
-  bool norm_first;
-  Variable stream;
+  const TransformerLayerOptions& options;
+  const Variable x;
+  Variable stream = x;
 };
 
 }  // namespace
@@ -72,7 +74,7 @@ Variable TransformerEncoderLayer::forward(const Variable& x,
   require_none("cache", call.cache);
   require_none("intermediates", call.intermediates);
   record_intermediate(*this, "resid_pre", x);
-  TapedFlow flow{*this, options_.norm_first, x};
+  TapedFlow flow{*this, options_, x};
   run(flow, call, terms);
   return flow.stream;
 }
@@ -110,7 +112,7 @@ Variable TransformerDecoderLayer::forward(const Variable& x, const Variable& mem
   require_none("state", call.state);
   require_none("intermediates", call.intermediates);
   record_intermediate(*this, "resid_pre", x);
-  TapedFlow flow{*this, options_.norm_first, x};
+  TapedFlow flow{*this, options_, x};
   run(flow, memory, call, self_terms, cross_terms);
   return flow.stream;
 }

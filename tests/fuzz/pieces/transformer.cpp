@@ -73,6 +73,7 @@ reference::TransformerLayerOf<Scalar> exact_layer(const LayerChoice& choice,
   l.activation = choice.options.activation;
   l.eps = static_cast<double>(kEps);
   l.norm_first = options.norm_first;
+  l.parallel = options.parallel_residual;
   l.rms = options.rms_norm.has_value();
   l.norms_add_one = choice.norms_add_one;
   return l;
@@ -115,6 +116,7 @@ Piece transformer_layer(const char* name, Choices& choices, const Sizes& sizes) 
   if (rotates) options.positions.rotary = attn::RotaryEmbeddingOptions{.base = 100};
   const bool causal = choices.one_in(2);
   const attn::Dropout dropout = choose_dropout(choices, options);
+  if constexpr (!kDecodes) options.parallel_residual = options.norm_first && choices.one_in(4);
   const auto layer = std::make_shared<Layer>(options);
   const auto record = [layer, causal, dropout](attn::Tape&, const Variable& x) {
     Call call;

@@ -205,6 +205,9 @@ TEST(TransformerEncoderErrorTest, options_that_contradict_each_other) {
   EXPECT_EQ(
       error_of([] { TransformerEncoder encoder({.layers = {{.d_model = 8}, {.d_model = 9}}}); }),
       "invalid_argument: layers: got d_model 9, needs 8, as in the first layer");
+  EXPECT_EQ(
+      error_of([] { TransformerEncoderLayer layer({.d_model = 8, .parallel_residual = true}); }),
+      "invalid_argument: parallel_residual: got true, needs false without norm_first");
 }
 
 TEST_P(TransformerEncoderTest, a_stack_matches_the_reference) {

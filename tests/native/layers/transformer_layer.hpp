@@ -77,7 +77,13 @@ inline std::vector<attn::TransformerLayerOptions> todays_layers() {
            .dim_feedforward = 17,
            .norm_outputs = true,
            .head_dim = 2,
-           .qk_norm = RmsNormOptions{.eps = 1e-5F}}};
+           .qk_norm = RmsNormOptions{.eps = 1e-5F}},
+          {.d_model = 10,  // GPT-NeoX
+           .num_heads = 5,
+           .dim_feedforward = 21,
+           .activation = Activation::kGelu,
+           .norm_first = true,
+           .parallel_residual = true}};
 }
 
 /// The options of a layer that affect the scores of self-attention.
@@ -130,6 +136,7 @@ inline reference::TransformerLayer reference_of(const attn::Module& module,
   const auto& rms = options.rms_norm ? options.rms_norm : options.qk_norm;
   layer.eps = static_cast<double>(rms ? rms->eps : options.layer_norm_eps);
   layer.norm_first = options.norm_first;
+  layer.parallel = options.parallel_residual;
   layer.rms = options.rms_norm.has_value();
   layer.norms_add_one = rms && rms->zero_centred_weight;
   if (options.positions.rotary) {

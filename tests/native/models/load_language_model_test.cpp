@@ -335,7 +335,8 @@ TEST(LoadLanguageModel, an_unknown_architecture_is_an_error_that_names_the_neare
   EXPECT_THAT(loading_error(with_config("llama", "\"llama\"", "\"mamba\"")),
               AllOf(HasSubstr("unsupported: architecture: got \"mamba\" with the tensors"),
                     HasSubstr("\"lm_head.weight\", \"model.embed_tokens.weight\""),
-                    HasSubstr("needs one of gpt2, bert"), HasSubstr("the nearest is llama")));
+                    HasSubstr("needs one of gpt2, gpt_neox, gpt_neo, opt, bert"),
+                    HasSubstr("the nearest is llama")));
   RecordedFiles files;
   const attn::OwnedTensor one({1});
   files.files = {attn::to_safetensors(std::vector<attn::NamedTensor>{

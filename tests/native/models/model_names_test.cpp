@@ -182,6 +182,8 @@ TEST(ModelNames, a_promised_output_layer_that_is_missing_is_a_warning) {
 TEST(ModelNames, a_tied_model_may_be_saved_under_the_name_of_its_output_layer) {
   for (const auto& [name, embedding, head] :
        {std::tuple{"gpt2", "wte.weight", "lm_head.weight"},
+        {"gpt_neo", "transformer.wte.weight", "lm_head.weight"},
+        {"opt_projected", "model.decoder.embed_tokens.weight", "lm_head.weight"},
         {"gemma3", "model.embed_tokens.weight", "lm_head.weight"},
         {"bert", "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
         {"roberta", "roberta.embeddings.word_embeddings.weight", "lm_head.decoder.weight"},

@@ -39,7 +39,8 @@ attn::TensorView<const double> view(const std::vector<double>& positions) {
 }
 
 TEST(ModelPositions, a_batch_padded_on_the_left_equals_its_texts) {
-  for (const char* name : {"gpt2", "llama", "qwen3", "gemma3", "attn_sinusoidal"}) {
+  for (const char* name : {"gpt2", "gpt_neox", "gpt_neo", "opt", "opt_projected", "llama", "qwen3",
+                           "gemma3", "attn_sinusoidal"}) {
     SCOPED_TRACE(name);
     const LanguageModel model = load_recorded(name);
     const std::int64_t v = model.options().vocab_size;

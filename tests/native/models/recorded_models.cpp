@@ -18,6 +18,11 @@ std::vector<RecordedModel> recorded_models() {
   const std::string pytorch = "torch.nn.TransformerEncoder";
   return {{"gpt2", "gpt2"},
           {"gpt2_prefix", "gpt2"},
+          {"gpt_neox", "gpt_neox"},
+          {"gpt_neox_sequential", "gpt_neox"},
+          {"gpt_neo", "gpt_neo"},
+          {"opt", "opt"},
+          {"opt_projected", "opt"},
           {"bert", "bert"},
           {"bert_plain", "bert"},
           {"roberta", "roberta"},

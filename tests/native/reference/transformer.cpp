@@ -86,12 +86,13 @@ ArrayOf<T> sum(const ArrayOf<T>& a, const ArrayOf<T>& b) {
   return result;
 }
 
-/// Adds f(x) to x and applies the norms that the layer has. `number` is the number of the sublayer.
+/// Adds f(input) to x and applies the norms that the layer has. `number` is the number of the
+/// sublayer.
 template <class T, class F>
 ArrayOf<T> add_sublayer(const TransformerLayerOf<T>& layer, const std::string& number,
-                        const ArrayOf<T>& x, F&& f) {
+                        const ArrayOf<T>& x, const ArrayOf<T>& input, F&& f) {
   const std::string before = "norm" + number, after = "output_norm" + number;
-  ArrayOf<T> y = f(layer.norm_first ? norm<T>(layer, before, x) : x);
+  ArrayOf<T> y = f(layer.norm_first ? norm<T>(layer, before, input) : input);
   if (layer.weights.contains(after + ".weight")) y = norm<T>(layer, after, y);
   if (!layer.kept_outputs.empty()) drop(y, layer.kept_outputs.at(std::stoul(number) - 1));
   const ArrayOf<T> total = sum(x, y);
@@ -117,6 +118,7 @@ TransformerLayerOf<Scalar> variables(Tape& tape, const TransformerLayer& layer) 
           layer.activation,
           layer.eps,
           layer.norm_first,
+          layer.parallel,
           layer.rms,
           layer.norms_add_one,
           layer.rotary_frequencies,
@@ -128,10 +130,10 @@ TransformerLayerOf<Scalar> variables(Tape& tape, const TransformerLayer& layer) 
 template <class T>
 ArrayOf<T> encoder_layer(const TransformerLayerOf<T>& layer, const Given<ArrayOf<T>>& x,
                          const Given<AttentionOf<T>>& options, Given<ArrayOf<T>*> weights) {
-  const ArrayOf<T> h = add_sublayer(layer, "1", x, [&](const ArrayOf<T>& n) {
+  const ArrayOf<T> h = add_sublayer(layer, "1", x, x, [&](const ArrayOf<T>& n) {
     return attend(layer, "self_attn", n, n, options, weights);
   });
-  return add_sublayer(layer, "2", h,
+  return add_sublayer(layer, "2", h, layer.parallel ? x : h,
                       [&](const ArrayOf<T>& n) { return feed_forward_of(layer, n); });
 }
 
@@ -140,13 +142,13 @@ ArrayOf<T> decoder_layer(const TransformerLayerOf<T>& layer, const Given<ArrayOf
                          const Given<ArrayOf<T>>& memory, const Given<AttentionOf<T>>& self_options,
                          const Given<AttentionOf<T>>& cross_options,
                          Given<ArrayOf<T>*> cross_weights) {
-  const ArrayOf<T> g = add_sublayer(layer, "1", x, [&](const ArrayOf<T>& n) {
+  const ArrayOf<T> g = add_sublayer(layer, "1", x, x, [&](const ArrayOf<T>& n) {
     return attend(layer, "self_attn", n, n, self_options, static_cast<ArrayOf<T>*>(nullptr));
   });
-  const ArrayOf<T> h = add_sublayer(layer, "2", g, [&](const ArrayOf<T>& n) {
+  const ArrayOf<T> h = add_sublayer(layer, "2", g, g, [&](const ArrayOf<T>& n) {
     return attend(layer, "multihead_attn", n, memory, cross_options, cross_weights);
   });
-  return add_sublayer(layer, "3", h,
+  return add_sublayer(layer, "3", h, h,
                       [&](const ArrayOf<T>& n) { return feed_forward_of(layer, n); });
 }
 

@@ -24,7 +24,8 @@ struct TransformerLayerOf {
   Activation activation = Activation::kRelu;
   double eps = 1e-5;
   bool norm_first = false;
-  bool rms = false;  ///< true if norms are RMSNorm; the norms of queries and keys always are
+  bool parallel = false;  ///< true if both sublayers of an encoder layer read its input
+  bool rms = false;       ///< true if norms are RMSNorm; the norms of queries and keys always are
   bool norms_add_one = false;                        ///< true if RMSNorm multiplies by 1 + weight
   std::vector<long double> rotary_frequencies = {};  ///< for self-attention
   RotaryPlaces places = {};                          ///< for self-attention

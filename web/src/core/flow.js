@@ -28,9 +28,10 @@
 
 /**
  * Differences from a standard block: no norms before or after attention and the feed-forward
- * network, the first head drawn, a gate, and norms of the outputs that are added to the residual.
- * @typedef {{ noNorms?: boolean, firstHead?: number, gated?: boolean, normsOutputs?: boolean }}
- *   Variation
+ * network, the first head drawn, a gate, norms of the outputs that are added to the residual, and a
+ * feed-forward network that reads the block's input, in parallel with attention.
+ * @typedef {{ noNorms?: boolean, firstHead?: number, gated?: boolean, normsOutputs?: boolean,
+ *   parallel?: boolean }} Variation
  */
 
 /**
@@ -52,6 +53,7 @@ const weightsOf = (heads, first) =>
  */
 export function encoderFlow(normFirst, heads, activation = 'ReLU', variation = {}) {
   const { noNorms = false, firstHead = 0, gated = false, normsOutputs = false } = variation;
+  const { parallel = false } = variation;
   const attended = normFirst ? 'norm1' : 'x';
   const [middle, fed] = noNorms
     ? ['sum1', 'sum1']
@@ -63,12 +65,14 @@ export function encoderFlow(normFirst, heads, activation = 'ReLU', variation = {
   /** @type {Stage} */
   const norm1 = {
     ...{ id: 'norm1', kind: 'norm', from: [normFirst ? 'x' : 'sum1'] },
-    ...{ symbol: normFirst ? '' : 'H', name: normFirst ? 'norm(X)' : 'normalised' },
+    symbol: normFirst ? '' : 'H',
+    name: parallel ? 'norm₁(X)' : normFirst ? 'norm(X)' : 'normalised',
   };
   /** @type {Stage} */
   const norm2 = {
-    ...{ id: 'norm2', kind: 'norm', from: [normFirst ? 'sum1' : 'sum2'] },
-    ...{ symbol: normFirst ? '' : 'Y', name: normFirst ? 'norm(H)' : 'output' },
+    ...{ id: 'norm2', kind: 'norm', from: [parallel ? 'x' : normFirst ? 'sum1' : 'sum2'] },
+    symbol: normFirst ? '' : 'Y',
+    name: parallel ? 'norm₂(X)' : normFirst ? 'norm(H)' : 'output',
   };
   const product = (
     /** @type {string} */ id,

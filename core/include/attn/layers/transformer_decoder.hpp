@@ -71,10 +71,11 @@ struct TransformerDecoderLayerCall {
 ///               h = g + dropout(multihead_attn(norm2(g), memory, memory))
 ///               output = h + dropout(feed_forward(norm3(h)))
 ///
-/// norm_outputs works as in TransformerEncoderLayer. Parameters, in PyTorch's order: "self_attn.…",
-/// "multihead_attn.…", "linear1.…", "linear2.…" or the names in GatedFeedForward, "norm1.…",
-/// "norm2.…", "norm3.…", "output_norm1.…" and so on. Positional schemes, sinks and window apply to
-/// self-attention only. The error bound is the same as for TransformerEncoderLayer.
+/// norm_outputs works as in TransformerEncoderLayer; parallel_residual is an error. Parameters, in
+/// PyTorch's order: "self_attn.…", "multihead_attn.…", "linear1.…", "linear2.…" or the names in
+/// GatedFeedForward, "norm1.…", "norm2.…", "norm3.…", "output_norm1.…" and so on. Positional
+/// schemes, sinks and window apply to self-attention only. The error bound is the same as for
+/// TransformerEncoderLayer.
 class ATTN_API TransformerDecoderLayer : public Module {
  public:
   using State = TransformerDecoderLayerState;

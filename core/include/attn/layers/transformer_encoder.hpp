@@ -44,6 +44,10 @@ struct AttentionVariables;
 ///              .rms_norm and .qk_norm; a separate .window and rotary base per layer
 ///   OLMo 2     like Llama, but without .norm_first; .norm_outputs, .qk_norm, .qk_norm_all_heads
 ///   gpt-oss    like Llama; .attention_bias = true, .sinks, a .window in every other layer
+///   GPT-NeoX   .activation = kGelu, .norm_first, .parallel_residual, .positions with rotary_dim
+///   GPT-Neo    like GPT-2; .attention_bias = false, .attention_output_bias = true, .scale = 1, a
+///              .window in every other layer
+///   OPT        .norm_first
 struct TransformerLayerOptions {
   std::int64_t d_model = 0;
   std::int64_t num_heads = 1;  ///< PyTorch's nhead
@@ -58,6 +62,9 @@ struct TransformerLayerOptions {
   /// the residual stream. With norm_first, the inputs of both are normalised too (Gemma 2 and 3).
   /// Without norm_first, only the outputs are normalised (OLMo 2).
   bool norm_outputs = false;
+  /// True if attention and the feed-forward network both read the layer's input and both results
+  /// are added to it, as in GPT-NeoX. Requires norm_first.
+  bool parallel_residual = false;
   bool bias = true;  ///< true if all linear layers and LayerNorms have biases
   std::optional<bool> attention_bias =
       {};  ///< true if the attention projections have biases; `bias` by default
@@ -126,7 +133,8 @@ struct TransformerEncoderLayerCall {
 ///
 /// With norm_outputs, output_norm1(self_attn(…)) and output_norm2(feed_forward(…)) replace
 /// self_attn(…) and feed_forward(…). With norm_outputs but without norm_first, the layer has
-/// neither norm1 nor norm2.
+/// neither norm1 nor norm2. With parallel_residual, the feed-forward network reads norm2(x) instead
+/// of norm2(h).
 ///
 /// Parameters, in PyTorch's order: "self_attn.…" (see MultiHeadAttention), "linear1.…" and
 /// "linear2.…" (FeedForward) or "gate_proj.…", "up_proj.…" and "down_proj.…" (GatedFeedForward),

@@ -31,10 +31,14 @@ struct LanguageModelOptions {
   /// V, the size of the vocabulary. If it is 0, there is no embedding and no output layer: the
   /// model maps vectors to vectors, like torch.nn.TransformerEncoder.
   std::int64_t vocab_size = 0;
+  /// W, the width of the embedding and of the output layer if it differs from E; otherwise 0. The
+  /// linear layers project_in and project_out, which have no biases, map W to E and E to W, as in
+  /// the OPT model with 350 million parameters.
+  std::int64_t embedding_dim = 0;
   bool scale_embedding = false;  ///< true if embeddings are multiplied by √E, as in Gemma
   /// Number of rows of the learned table of positions; 0 means no table.
   std::int64_t max_positions = 0;
-  std::int64_t first_position = 0;  ///< row of the table for the first token; 2 in RoBERTa
+  std::int64_t first_position = 0;  ///< row of the table for the first token; 2 in RoBERTa and OPT
   /// The id of the padding token. RoBERTa does not count padding tokens; they use the row before
   /// first_position.
   std::optional<std::int64_t> padding_id = {};
@@ -82,8 +86,9 @@ struct LanguageModelCall {
   /// Receives the output of the pooler, (B, E) or (E). May be none.
   Tensor pooled = {};
   /// Receives intermediates: "embedded", the input of the first layer; "encoder.…" for the stack;
-  /// and "embedding_norm.output", "transform.output", "transform_norm.output", "output.output"
-  /// (logits before final_softcap) and "pooler.output" (before tanh).
+  /// and "project_in.output", "embedding_norm.output", "transform.output", "transform_norm.output",
+  /// "project_out.output", "output.output" (logits before final_softcap) and "pooler.output"
+  /// (before tanh).
   Intermediates* intermediates = nullptr;
 };
 
@@ -123,9 +128,13 @@ struct GenerationOptions {
 ///   hidden = encoder(x)
 ///   logits = hidden · output.weightᵀ + output.bias
 ///
-/// Parameters: "embedding.weight" (V, E), "positions.weight" (max_positions, E),
-/// "token_types.weight", "embedding_norm.…", "encoder.…" (see TransformerEncoder), "transform.…",
-/// "transform_norm.…", "output.weight" unless tied, "output.bias", and "pooler.…".
+/// With embedding_dim, project_in(embedding(ids)) and project_out(hidden) replace embedding(ids)
+/// and hidden in these equations.
+///
+/// Parameters: "embedding.weight" (V, W), "project_in.weight" (E, W), "positions.weight"
+/// (max_positions, E), "token_types.weight", "embedding_norm.…", "encoder.…" (see
+/// TransformerEncoder), "transform.…", "transform_norm.…", "project_out.weight" (W, E),
+/// "output.weight" unless tied, "output.bias", and "pooler.…". W is E unless embedding_dim is set.
 ///
 /// The error of the model combines the errors of its layers. For models that have three layers of
 /// width 24 and weights of standard deviation 1/√(number of columns), logits are within 1e-5 of the
@@ -148,8 +157,8 @@ class ATTN_API LanguageModel : public Module {
   void forward(const IdView& ids, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Takes vectors (B, N, E) or (N, E) instead of ids. They replace the embeddings of the tokens;
-  /// positions and token types are still added to them.
+  /// Takes vectors (B, N, E) or (N, E) instead of ids. They replace the embeddings of the tokens,
+  /// after project_in; positions and token types are still added to them.
   void forward(const ConstTensor& x, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
@@ -186,7 +195,7 @@ class ATTN_API LanguageModel : public Module {
   std::optional<PositionalEncoding> sinusoidal_;
   std::optional<LayerNorm> embedding_norm_, transform_norm_;
   TransformerEncoder stack_;
-  std::optional<Linear> transform_, output_, pooler_;
+  std::optional<Linear> project_in_, transform_, project_out_, output_, pooler_;
 };
 
 }  // namespace attn

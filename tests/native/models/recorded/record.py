@@ -325,6 +325,150 @@ def bert_weights(w, sizes, prefix, names, head, pooler):
         w.draw(bias, sizes["vocabulary"], deviation=0.2)
 
 
+def dense(w, name, x):
+    y = x @ w[name + ".weight"].T
+    return y + w[name + ".bias"] if name + ".bias" in w else y
+
+
+def gpt_neox(w, how, ids):
+    """GPT-NeoX (arXiv:2204.06745), whose first columns of each head are rotated."""
+    heads, width, eps = how["heads"], how["rotary_dim"], how["eps"]
+
+    def norm(name, x):
+        return layer_norm(x, w[name + ".weight"], w[name + ".bias"], eps)
+
+    def turn(x):
+        return torch.cat([rotate(x[..., :width], frequencies(width, how["base"])), x[..., width:]], -1)
+
+    x = w["gpt_neox.embed_in.weight"][ids]
+    shown = []
+    for layer in range(how["layers"]):
+        at = f"gpt_neox.layers.{layer}."
+        joined = dense(w, at + "attention.query_key_value", norm(at + "input_layernorm", x))
+        # The rows of a head's query, key and value are adjacent.
+        q, k, v = joined.unflatten(-1, (heads, 3, -1)).unbind(2)
+        weights, y = attention(turn(q), turn(k), v, True, q.shape[-1] ** -0.5)
+        middle = x + dense(w, at + "attention.dense", y)
+        y = norm(at + "post_attention_layernorm", x if how["parallel"] else middle)
+        x = middle + dense(w, at + "mlp.dense_4h_to_h", gelu(dense(w, at + "mlp.dense_h_to_4h", y)))
+        shown.append(weights)
+    hidden = norm("gpt_neox.final_layer_norm", x)
+    return {"hidden": hidden, "logits": hidden @ w["embed_out.weight"].T, "weights": shown}
+
+
+def gpt_neo(w, how, ids):
+    """GPT-Neo: GPT-2 without a scale of scores, and with a window in some layers."""
+    heads, eps = how["heads"], how["eps"]
+
+    def norm(name, x):
+        return layer_norm(x, w[name + ".weight"], w[name + ".bias"], eps)
+
+    x = w["transformer.wte.weight"][ids] + w["transformer.wpe.weight"][: len(ids)]
+    shown = []
+    for layer, window in enumerate(how["windows"]):
+        at = f"transformer.h.{layer}."
+        y = norm(at + "ln_1", x)
+        q, k, v = (dense(w, f"{at}attn.attention.{n}_proj", y).unflatten(-1, (heads, -1)) for n in "qkv")
+        weights, y = attention(q, k, v, True, 1.0, window=window)
+        x = x + dense(w, at + "attn.attention.out_proj", y)
+        y = gelu_tanh(dense(w, at + "mlp.c_fc", norm(at + "ln_2", x)))
+        x = x + dense(w, at + "mlp.c_proj", y)
+        shown.append(weights)
+    hidden = norm("transformer.ln_f", x)
+    return {"hidden": hidden, "logits": hidden @ w["transformer.wte.weight"].T, "weights": shown}
+
+
+def opt(w, how, ids):
+    """OPT (arXiv:2205.01068). The first token has the third row of the table of positions."""
+    heads, first = how["heads"], how["norm_first"]
+
+    def norm(name, x):
+        return layer_norm(x, w[name + ".weight"], w[name + ".bias"], 1e-5)
+
+    body = "model.decoder."
+    x = w[body + "embed_tokens.weight"][ids]
+    if body + "project_in.weight" in w:
+        x = dense(w, body + "project_in", x)
+    x = x + w[body + "embed_positions.weight"][2 : 2 + len(ids)]
+    shown = []
+    for layer in range(how["layers"]):
+        at = f"{body}layers.{layer}."
+        y = norm(at + "self_attn_layer_norm", x) if first else x
+        q, k, v = (dense(w, f"{at}self_attn.{n}_proj", y).unflatten(-1, (heads, -1)) for n in "qkv")
+        weights, y = attention(q, k, v, True, q.shape[-1] ** -0.5)
+        x = x + dense(w, at + "self_attn.out_proj", y)
+        x = x if first else norm(at + "self_attn_layer_norm", x)
+        y = norm(at + "final_layer_norm", x) if first else x
+        x = x + dense(w, at + "fc2", torch.relu(dense(w, at + "fc1", y)))
+        x = x if first else norm(at + "final_layer_norm", x)
+        shown.append(weights)
+    hidden = norm(body + "final_layer_norm", x) if first else x
+    y = dense(w, body + "project_out", hidden) if body + "project_out.weight" in w else hidden
+    return {"hidden": hidden, "logits": y @ w[body + "embed_tokens.weight"].T, "weights": shown}
+
+
+def draw_linear(w, name, rows, columns, bias=True):
+    w.draw(name + ".weight", rows, columns)
+    if bias:
+        w.draw(name + ".bias", rows, deviation=0.2)
+
+
+def draw_norm(w, name, width):
+    w.draw(name + ".weight", width, mean=1, deviation=0.2)
+    w.draw(name + ".bias", width, deviation=0.2)
+
+
+def gpt_neox_weights(w, c):
+    e, f = c["hidden_size"], c["intermediate_size"]
+    w.draw("gpt_neox.embed_in.weight", c["vocab_size"], e, deviation=0.7)
+    for layer in range(c["num_hidden_layers"]):
+        at = f"gpt_neox.layers.{layer}."
+        draw_linear(w, at + "attention.query_key_value", 3 * e, e)
+        draw_linear(w, at + "attention.dense", e, e)
+        draw_linear(w, at + "mlp.dense_h_to_4h", f, e)
+        draw_linear(w, at + "mlp.dense_4h_to_h", e, f)
+        draw_norm(w, at + "input_layernorm", e)
+        draw_norm(w, at + "post_attention_layernorm", e)
+    draw_norm(w, "gpt_neox.final_layer_norm", e)
+    w.draw("embed_out.weight", c["vocab_size"], e)
+
+
+def gpt_neo_weights(w, c):
+    e, f = c["hidden_size"], c["intermediate_size"] or 4 * c["hidden_size"]
+    w.draw("transformer.wte.weight", c["vocab_size"], e, deviation=0.7)
+    w.draw("transformer.wpe.weight", c["max_position_embeddings"], e, deviation=0.5)
+    for layer in range(c["num_layers"]):
+        at = f"transformer.h.{layer}."
+        for name in "qkv":
+            draw_linear(w, f"{at}attn.attention.{name}_proj", e, e, bias=False)
+        draw_linear(w, at + "attn.attention.out_proj", e, e)
+        draw_linear(w, at + "mlp.c_fc", f, e)
+        draw_linear(w, at + "mlp.c_proj", e, f)
+        draw_norm(w, at + "ln_1", e)
+        draw_norm(w, at + "ln_2", e)
+    draw_norm(w, "transformer.ln_f", e)
+
+
+def opt_weights(w, c):
+    e, f, narrow = c["hidden_size"], c["ffn_dim"], c["word_embed_proj_dim"]
+    body = "model.decoder."
+    w.draw(body + "embed_tokens.weight", c["vocab_size"], narrow, deviation=0.7)
+    w.draw(body + "embed_positions.weight", c["max_position_embeddings"] + 2, e, deviation=0.5)
+    if narrow != e:
+        draw_linear(w, body + "project_in", e, narrow, bias=False)
+        draw_linear(w, body + "project_out", narrow, e, bias=False)
+    for layer in range(c["num_hidden_layers"]):
+        at = f"{body}layers.{layer}."
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            draw_linear(w, f"{at}self_attn.{name}", e, e)
+        draw_linear(w, at + "fc1", f, e)
+        draw_linear(w, at + "fc2", e, f)
+        draw_norm(w, at + "self_attn_layer_norm", e)
+        draw_norm(w, at + "final_layer_norm", e)
+    if c["do_layer_norm_before"]:
+        draw_norm(w, body + "final_layer_norm", e)
+
+
 def decoder(w, how, ids):
     """Llama and its descendants. `how` contains sizes, options, and a rotation and a window for each layer."""
     heads, kv_heads, eps = how["heads"], how["kv_heads"], how["eps"]
@@ -703,6 +847,67 @@ def main():
     how = {"layers": 2, "heads": 4, "kv_heads": 2, "eps": 1e-5, "turn": [lambda x: rotate(x, f, factor)] * 2, "windows": [4, None]}
     record(path, lambda ids: decoder(w, how, ids), w.ids(31))
     save(path / "model.safetensors", w, {"format": "pt"}, "BF16")
+    save_config(path, config)
+
+    # GPT-NeoX, with the masks and frequencies that its files also contain.
+    config = {"model_type": "gpt_neox", "architectures": ["GPTNeoXForCausalLM"], "vocab_size": 29, "hidden_size": 30,
+              "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 41, "hidden_act": "gelu",
+              "layer_norm_eps": 1e-5, "max_position_embeddings": 64, "rotary_pct": 0.45, "rotary_emb_base": 500,
+              "use_parallel_residual": True, "tie_word_embeddings": False}
+    path, w = folder("gpt_neox"), Weights("F16", 18)
+    gpt_neox_weights(w, config)
+    how = {"layers": 2, "heads": 3, "eps": 1e-5, "rotary_dim": 4, "base": 500.0, "parallel": True}
+    record(path, lambda ids: gpt_neox(w, how, ids), w.ids(29))
+    buffers = {}
+    for layer in range(2):
+        at = f"gpt_neox.layers.{layer}.attention."
+        buffers |= {at + "bias": torch.ones(1, 1, 64, 64).tril(), at + "masked_bias": torch.tensor(-1e4),
+                    at + "rotary_emb.inv_freq": frequencies(4, 500.0)}
+    save(path / "model.safetensors", w | buffers, {"format": "pt"}, "F16")
+    save_config(path, config)
+
+    rotary = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+    config = {k: v for k, v in config.items() if k not in ("rotary_pct", "rotary_emb_base")}
+    config |= {"vocab_size": 27, "hidden_size": 20, "num_hidden_layers": 3, "num_attention_heads": 5, "intermediate_size": 33,
+               "use_parallel_residual": False, "layer_norm_eps": 1e-4, "rope_parameters": rotary}
+    path, w = folder("gpt_neox_sequential"), Weights("F32", 19)
+    gpt_neox_weights(w, config)
+    how = {"layers": 3, "heads": 5, "eps": 1e-4, "rotary_dim": 2, "base": 10000.0, "parallel": False}
+    record(path, lambda ids: gpt_neox(w, how, ids), w.ids(27))
+    save(path / "model.safetensors", w, {"format": "pt"})
+    save_config(path, config)
+
+    config = {"model_type": "gpt_neo", "architectures": ["GPTNeoForCausalLM"], "vocab_size": 28, "hidden_size": 18,
+              "num_layers": 4, "num_heads": 3, "intermediate_size": None, "activation_function": "gelu_new",
+              "layer_norm_epsilon": 1e-5, "max_position_embeddings": 17, "window_size": 4,
+              "attention_types": [[["global", "local"], 2]], "attention_layers": ["global", "local", "global", "local"]}
+    path, w = folder("gpt_neo"), Weights("F32", 20)
+    gpt_neo_weights(w, config)
+    how = {"heads": 3, "eps": 1e-5, "windows": [None, 4, None, 4]}
+    record(path, lambda ids: gpt_neo(w, how, ids), w.ids(28))
+    masks = {}
+    for layer in range(4):
+        at = f"transformer.h.{layer}.attn.attention."
+        masks |= {at + "bias": torch.ones(1, 1, 17, 17).tril(), at + "masked_bias": torch.tensor(-1e9)}
+    save(path / "model.safetensors", w | masks, {"format": "pt"})
+    save_config(path, config)
+
+    # OPT, and a variant like the model with 350 million parameters.
+    config = {"model_type": "opt", "architectures": ["OPTForCausalLM"], "vocab_size": 26, "hidden_size": 20,
+              "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 33, "activation_function": "relu",
+              "max_position_embeddings": 17, "do_layer_norm_before": True, "word_embed_proj_dim": 20, "pad_token_id": 1}
+    path, w = folder("opt"), Weights("F16", 21)
+    opt_weights(w, config)
+    record(path, lambda ids: opt(w, {"layers": 2, "heads": 4, "norm_first": True}, ids), w.ids(26))
+    save(path / "model.safetensors", w, {"format": "pt"}, "F16")
+    save_config(path, config)
+
+    config |= {"hidden_size": 21, "num_hidden_layers": 3, "num_attention_heads": 3, "do_layer_norm_before": False,
+               "word_embed_proj_dim": 13}
+    path, w = folder("opt_projected"), Weights("F32", 22)
+    opt_weights(w, config)
+    record(path, lambda ids: opt(w, {"layers": 3, "heads": 3, "norm_first": False}, ids), w.ids(26))
+    save(path / "model.safetensors", w, {"format": "pt"})
     save_config(path, config)
 
     # PyTorch's own encoder, whose inputs are vectors.

@@ -35,6 +35,12 @@ export const block = {
   normFirst: normFirst('ReLU'),
   /** The block of the page's language model. */
   gelu: normFirst('GELU'),
+  parallel: steps(
+    `${a} = ${attention}(${norm}_1(${x}))`,
+    `${h} = ${x} + ${a}`,
+    `${f} = ${feedForward(`${norm}_2(${x})`, 'GELU')}`,
+    `${y} = ${h} + ${f}`,
+  ),
   normLast: normLast('ReLU'),
   normLastGelu: normLast('GELU'),
   gated: steps(

@@ -35,6 +35,7 @@ const radius = 9;
  * @param {boolean} given.normFirst
  * @param {number} given.hiddenFactor ratio of the hidden layer's width to E
  * @param {boolean} [given.noNorms] true if there are no norms
+ * @param {boolean} [given.parallel] true if the feed-forward network reads the block's input
  * @param {number} [given.firstHead]
  * @returns {Layout}
  */
@@ -81,7 +82,7 @@ function route(points) {
  * @param {Omit<Parameters<typeof layOut>[0], 'firstHead'>} given
  * @returns {Layout}
  */
-function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms = false }) {
+function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms, parallel }) {
   const normLast = !normFirst && !noNorms;
   const rowHeight = Math.min(28, 136 / length);
   const height = rowHeight * length;
@@ -234,8 +235,8 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ],
     true,
   );
-  // From the end of the upper row, one line leads to the beginning of the lower row and another
-  // into the sum.
+  // From the end of the upper row, one line leads to the beginning of the lower row, unless both
+  // rows begin with the input, and another into the sum.
   const fed = normFirst ? 'norm2' : 'hidden';
   const out = Math.min(available - 2, right(ending) + gap / 2);
   const turn = out > right(ending) + 8 ? out : middle(box(ending)).x;
@@ -247,13 +248,22 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
         ]
       : [[turn, box(ending).y + height + 3]]
   );
-  line(ending, fed, [
-    ...start,
-    [turn, stream],
-    [gutter / 2 - 4, stream],
-    [gutter / 2 - 4, y(fed)],
-    [before(fed), y(fed)],
-  ]);
+  if (parallel) {
+    // The second norm is below the input.
+    const { x: across } = middle(box('x'));
+    line('x', fed, [
+      [across, box('x').y + height + 3],
+      [across, below - titleHeight + 2],
+    ]);
+  } else {
+    line(ending, fed, [
+      ...start,
+      [turn, stream],
+      [gutter / 2 - 4, stream],
+      [gutter / 2 - 4, y(fed)],
+      [before(fed), y(fed)],
+    ]);
+  }
   line(
     ending,
     'sum2',
@@ -285,9 +295,9 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
  * @param {Omit<Parameters<typeof layOut>[0], 'firstHead'>} given
  * @returns {Layout}
  */
-function narrowLayout({ available, length, heads, normFirst, noNorms = false }) {
+function narrowLayout({ available, length, heads, normFirst, noNorms = false, parallel = false }) {
   const normLast = !normFirst && !noNorms;
-  const lane = 26;
+  const lane = parallel ? 38 : 26;
   const rowHeight = Math.min(9, 96 / length);
   const height = rowHeight * length;
   const gap = 20;
@@ -345,7 +355,7 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   down('heads', 'attention');
   down('attention', 'sum1');
   if (normFirst) {
-    down('sum1', 'norm2');
+    if (!parallel) down('sum1', 'norm2');
     down('norm2', 'hidden');
   } else if (noNorms) {
     down('sum1', 'hidden');
@@ -383,6 +393,20 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
       ]),
     });
   });
+  if (parallel) {
+    // The line from the input to the second norm runs to the left of the residual stream.
+    const { y: top } = middle(box('x'));
+    const { y: end } = middle(box('norm2'));
+    lines.push({
+      ...{ from: 'x', to: 'norm2', residual: false },
+      d: route([
+        [lane - 4, top],
+        [4, top],
+        [4, end],
+        [lane - 4, end],
+      ]),
+    });
+  }
   return {
     ...{ wide: false, width: available, height: y - gap + 4, boxes, lines, sums },
     ...{ names: [], free: null },

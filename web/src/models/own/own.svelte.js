@@ -251,6 +251,7 @@ async function givenOf(all) {
 
 const names = /** @type {Record<string, string>} */ ({
   ...{ gpt2: 'GPT-2', bert: 'BERT', roberta: 'RoBERTa', distilbert: 'DistilBERT' },
+  ...{ gpt_neox: 'GPT-NeoX', gpt_neo: 'GPT-Neo', opt: 'OPT' },
   ...{ llama: 'Llama', smollm3: 'SmolLM 3', mistral: 'Mistral', qwen2: 'Qwen 2', qwen3: 'Qwen 3' },
   ...{ gemma: 'Gemma', gemma2: 'Gemma 2', gemma3: 'Gemma 3', gemma3_text: 'Gemma 3' },
   ...{ olmo2: 'OLMo 2', gpt_oss: 'gpt-oss', attn: 'attn’s own' },

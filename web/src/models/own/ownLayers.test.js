@@ -65,6 +65,7 @@ function masksOf({ description: { causal, layers } }, layer) {
 }
 
 const families = [
+  ...['gpt_neox', 'gpt_neox_sequential', 'gpt_neo', 'opt', 'opt_projected'],
   ...['gpt2', 'roberta', 'distilbert', 'llama', 'llama_yarn', 'qwen2', 'qwen3', 'gemma', 'gemma2'],
   ...['gemma3', 'gpt_oss_dense', 'olmo2'],
 ];
@@ -117,7 +118,7 @@ for (const name of families) {
     };
     const variation = {
       ...{ noNorms: layer.normOutputs && !layer.normFirst, gated: layer.gatedFeedForward },
-      normsOutputs: layer.normOutputs,
+      ...{ normsOutputs: layer.normOutputs, parallel: layer.parallelResidual },
     };
     const flow = encoderFlow(layer.normFirst, layer.numHeads, 'GELU', variation);
     for (const stage of flow) {

@@ -1,11 +1,12 @@
 /** The texts of the figure about a Transformer block. */
 
 export const title = 'One block, taken apart';
-/** @param {{ form: 'normsOutputs' | 'pre' | 'post', matrices: number, tokens: number, heads: number }} of */
+/** @param {{ form: 'normsOutputs' | 'parallel' | 'pre' | 'post', matrices: number, tokens: number, heads: number }} of */
 export const summary = ({ form, matrices, tokens, heads }) =>
   `${
     {
       normsOutputs: 'One block that normalises each output before adding it',
+      parallel: 'One block, pre-norm, with attention and feed-forward network in parallel',
       pre: 'One block, pre-norm',
       post: 'One block, post-norm',
     }[form]
