@@ -92,6 +92,9 @@ constexpr DecoderNames kDecoderNames[] = {
      Activation::kRelu},
 };
 
+/// Bounds the number of parts into which a joined projection is divided.
+constexpr std::int64_t kMostHeads = 65536;
+
 /// For each layer of a GPT-Neo model, true if its attention is local.
 std::vector<bool> local_layers(const ModelConfig& config, std::int64_t count) {
   const std::string field = "attention_types";
@@ -160,8 +163,9 @@ void describe_decoder(ModelDescription& d) {
   options.vocab_size = d.size("vocab_size", embedding, 0);
   layer.d_model = e;
   layer.num_heads = d.heads(choose_field(names.num_heads, "num_attention_heads"), e);
-  if (e % layer.num_heads != 0) {
-    config.reject(choose_field(names.num_heads, "num_attention_heads"), "a divisor of hidden_size");
+  if (e % layer.num_heads != 0 || layer.num_heads > kMostHeads) {
+    config.reject(choose_field(names.num_heads, "num_attention_heads"),
+                  "a divisor of hidden_size of at most 65536");
   }
   const std::int64_t head_dim = e / layer.num_heads;
   const bool is_neo = !is_neox && !is_opt;
