@@ -91,7 +91,8 @@ const kCall = { ...kBoth, needWeights: true, caches: true };
  *               output = h + dropout(feed_forward(norm2(h)))
  *
  * With `normOutputs`, output_norm1(self_attn(…)) and output_norm2(feed_forward(…)) replace self_attn(…) and
- * feed_forward(…). In that case, a layer without `normFirst` has no norm1 or norm2.
+ * feed_forward(…). In that case, a layer without `normFirst` has no norm1 or norm2. With `parallelResidual`,
+ * the feed-forward network reads norm2(x) instead of norm2(h).
  *
  * Parameters, in PyTorch's order: `self_attn.…` (see `MultiHeadAttention`), `linear1.…` and
  * `linear2.…`, or `gate_proj.…`, `up_proj.…` and `down_proj.…`, then `norm1.…`, `norm2.…`,

@@ -3,7 +3,7 @@ export const dialog = {
   title: 'Your own model',
   close: 'close',
   choose:
-    'Choose the model’s `.safetensors` files, `config.json` and `tokenizer.json`, or the folder that contains them. Supported models: GPT-2, BERT and related models, Llama, SmolLM, Mistral, Qwen 2 and 3, Gemma, OLMo 2.',
+    'Choose the model’s `.safetensors` files, `config.json` and `tokenizer.json`, or the folder that contains them. Supported models: GPT-2, GPT-Neo (TinyStories), GPT-NeoX (Pythia), OPT, BERT and related models, Llama, SmolLM, Mistral, Qwen 2 and 3, Gemma, OLMo 2.',
   stays:
     'Nothing leaves this machine. Your browser reads the files in slices, and links to this page do not contain the files. A reload restores the page’s own model.',
   files: 'Choose files',

@@ -75,6 +75,9 @@ struct LanguageModelDescription {
 /// | family | its tensors, after any prefix | loads without config.json |
 /// | --- | --- | --- |
 /// | GPT-2 | `wte.weight`, `h.0.attn.c_attn.weight` | if num_heads is given |
+/// | GPT-NeoX (Pythia) | `embed_in.weight`, `layers.0.attention.query_key_value.weight` | no |
+/// | GPT-Neo (TinyStories) | `wte.weight`, `h.0.attn.attention.q_proj.weight` | no |
+/// | OPT | `embed_tokens.weight`, `layers.0.self_attn_layer_norm.weight` | no |
 /// | BERT, RoBERTa, DistilBERT | `embeddings.word_embeddings.weight` | if num_heads is given |
 /// | Llama, SmolLM, SmolLM 3, Mistral, Qwen 2 and 3 | `embed_tokens.weight` and more | no |
 /// | Gemma 1 to 3, OLMo 2, gpt-oss without experts | the same | no |
@@ -93,7 +96,10 @@ struct LanguageModelDescription {
 /// - Numbers of layers, heads and key/value heads, sizes, `head_dim`, epsilon and activation are
 ///   used. GPT-2 also uses `n_inner`, `scale_attn_weights` and `scale_attn_by_inverse_layer_idx`.
 ///   BERT and RoBERTa also use `type_vocab_size` and `is_decoder`. The Llama family also uses
-///   `is_causal`.
+///   `is_causal`. GPT-NeoX also uses `use_parallel_residual`, `rotary_pct` and `rotary_emb_base`.
+///   GPT-Neo also uses `attention_types` and `window_size`. OPT also uses `do_layer_norm_before`,
+///   `word_embed_proj_dim` and `_remove_final_layer_norm`; `enable_bias` and
+///   `layer_norm_elementwise_affine` must be true.
 /// - `tie_word_embeddings`: an output layer in the files is always used; without one, an untied
 ///   model has no logits. Files that contradict the flag cause a warning.
 /// - `rope_theta`, `rope_scaling`, `rope_parameters`, `max_position_embeddings` and
@@ -102,7 +108,8 @@ struct LanguageModelDescription {
 ///   `rope_parameters`. Separate rules for each kind of layer and `rope_local_base_freq` are
 ///   accepted for Gemma 3 only. Unlike attn, Transformers ignores `truncate` in these rules, and
 ///   `type` in Gemma 3's `rope_scaling`. `mrope_section` has no effect on text.
-///   `partial_rotary_factor` is used by the rule proportional; other rules require it to be 1.
+///   `partial_rotary_factor` is used by the rule proportional and by GPT-NeoX, which accepts all
+///   rules except proportional; otherwise, it must be 1.
 /// - `attention_bias` and `mlp_bias` are used. They are rejected if a family has no such biases.
 /// - `sliding_window`, `use_sliding_window`, `max_window_layers`, `sliding_window_pattern` and
 ///   `layer_types` are used in families with windows, and `no_rope_layers` is used in SmolLM 3.
