@@ -12,9 +12,7 @@ constexpr ForeignFile kWebPage = {
     "a web page", "the file itself; the download saved a page about it or an error page"};
 constexpr ForeignFile kGguf = {"a GGUF file",
                                "the .safetensors files of the same model; attn does not read GGUF"};
-constexpr ForeignFile kPickle = {
-    "a PyTorch checkpoint (.bin or .pt)",
-    "a .safetensors file; load the model with transformers and call save_pretrained(folder)"};
+constexpr ForeignFile kPickle = {"a PyTorch checkpoint (.bin or .pt)", kConvertCheckpoint};
 constexpr ForeignFile kHdf5 = {"an HDF5 file", "the .safetensors files of the same model"};
 constexpr ForeignFile kXetPointer = {"a Xet pointer, which only names the real file",
                                      "the real file; download it again"};

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "heap_sort.hpp"
+#include "io/foreign_file.hpp"
 #include "io/safetensors_numbers.hpp"
 #include "models/model_tensors.hpp"
 #include "validation.hpp"
@@ -24,8 +25,6 @@ struct OtherFiles {
   const char* kind;
   const char* remedy;
 };
-constexpr const char* kSaveAgain =
-    "a .safetensors file; load the model with transformers and call save_pretrained(folder)";
 constexpr const char* kSameModel = "the .safetensors files of the same model";
 constexpr const char* kWeightsToo = "the model's .safetensors files and config.json as well";
 constexpr const char* kMerge =
@@ -43,10 +42,10 @@ constexpr OtherFiles kOtherFiles[] = {
     {".aria2", "an unfinished download", kDownloadAgain},
     {".gguf", "a GGUF file", "the .safetensors files of the same model; attn does not read GGUF"},
     {".ggml", "a GGML file", kSameModel},
-    {".bin", "a PyTorch checkpoint", kSaveAgain},
-    {".pt", "a PyTorch checkpoint", kSaveAgain},
-    {".pth", "a PyTorch checkpoint", kSaveAgain},
-    {".ckpt", "a checkpoint", kSaveAgain},
+    {".bin", "a PyTorch checkpoint", kConvertCheckpoint},
+    {".pt", "a PyTorch checkpoint", kConvertCheckpoint},
+    {".pth", "a PyTorch checkpoint", kConvertCheckpoint},
+    {".ckpt", "a checkpoint", kConvertCheckpoint},
     {".onnx", "an ONNX model", kSameModel},
     {".h5", "TensorFlow weights", kSameModel},
     {".msgpack", "Flax weights", kSameModel},

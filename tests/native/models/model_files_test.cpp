@@ -183,7 +183,11 @@ TEST_F(ModelFiles, files_without_weights_are_explained) {
             "merge the adapter with PEFT's merge_and_unload() and save the result");
   EXPECT_EQ(explained({"config.json", "pytorch_model.bin"}),
             "not_found: files: got a PyTorch checkpoint without .safetensors files, needs a "
-            ".safetensors file; load the model with transformers and call save_pretrained(folder)");
+            ".safetensors file and tokenizer.json, which this Python code saves in the folder "
+            "\"converted\"; for BERT, use AutoModelForMaskedLM\n\n"
+            "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+            "AutoModelForCausalLM.from_pretrained(\"folder\").save_pretrained(\"converted\")\n"
+            "AutoTokenizer.from_pretrained(\"folder\").save_pretrained(\"converted\")");
   EXPECT_THAT(explained({"model-Q4_K_M.gguf"}), HasSubstr("got a GGUF file"));
   EXPECT_THAT(explained({"ckpt.pt"}), HasSubstr("got a PyTorch checkpoint"));
   EXPECT_THAT(explained({"model.onnx"}), HasSubstr("got an ONNX model"));
