@@ -126,6 +126,25 @@ test('the figures of a model show what PyTorch recorded', async () => {
   await page.context().close();
 });
 
+for (const [name, size, facts, equation] of /** @type {[string, number, RegExp, RegExp][]} */ ([
+  ['gpt_neox', 29, /^GPT-NeoX: 2 layers of 3 heads;.*rotary positions/, /norm.*2.*\(.*X.*\)/s],
+  ['gpt_neo', 28, /^GPT-Neo: 4 layers of 3 heads;.*a learned table of positions/, /norm/],
+  ['opt_projected', 26, /^OPT: 3 layers of 3 heads; width 21;.*learned table/, /norm/],
+])) {
+  test(`the figures show a model of the family ${name}`, async () => {
+    const page = await site.open(`${link}&at=transformer.encoder-block`);
+    await open(page, [...filesOf(name), tokenizer(size)]);
+    assert.match(await recognised(page), facts);
+    const figure = page.locator('#encoder-block');
+    await unfold(figure);
+    await figure.evaluate((element) => element.scrollIntoView());
+    await figure.getByRole('application').first().waitFor();
+    assert.match(await figure.locator('math').first().innerText(), equation);
+    assert.equal(await page.locator('[role=alert]').count(), 0);
+    await page.context().close();
+  });
+}
+
 test('a bidirectional model has its own tokens around the sentence', async () => {
   const page = await site.open(link);
   await open(page, bert());
@@ -181,7 +200,14 @@ test('a model that cannot be opened is explained and changes nothing', async () 
   /** @type {[ChosenFile[], RegExp][]} */
   const cases = [
     [[file('notes.json', '{}')], /\.safetensors/],
-    [[weights, config], /tokenizer.json is missing: this is a gpt2 model with 11,120 parameters/],
+    [
+      [weights, config],
+      /tokenizer.json is missing: this is a gpt2 model with 11,120 parameters.*\n\nfrom transformers/,
+    ],
+    [
+      [config, file('pytorch_model.bin', 'PK'), file('vocab.json', '{}')],
+      /a PyTorch checkpoint.*\n\nfrom transformers import .*\n.*\n.*converted"\)$/,
+    ],
     [[weights, file('config.json', '{"model_type":"t5"}'), tokenizer(29)], /t5/],
     [
       [file('model.safetensors', weights.buffer.subarray(0, 9000)), config, tokenizer(29)],

@@ -783,7 +783,10 @@ test('files_that_are_not_models_are_explained', async () => {
     ['adapter_config.json', 'adapter_model.safetensors'],
     /^files: got an adapter without .*merge_and_unload\(\)/,
   );
-  await explained(['config.json', 'pytorch_model.bin'], /got a PyTorch checkpoint without.*\n\nfrom transformers/);
+  await explained(
+    ['config.json', 'pytorch_model.bin'],
+    /got a PyTorch checkpoint without.*\n\nfrom transformers/,
+  );
   await explained(['model.gguf'], /got a GGUF file/);
   await explained(['vocab.txt'], /got a tokenizer's vocabulary/);
   await explained(['tokenizer.model'], /got a SentencePiece tokenizer/);

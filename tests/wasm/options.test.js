@@ -84,7 +84,8 @@ const ofAttention = {
 const block = {
   ...{ dModel: 4, numHeads: 1, dimFeedforward: 4, activation: 'relu', gatedFeedForward: false },
   ...{ layerNormEps: 1e-5, rmsNorm, normFirst: false, normOutputs: false, bias: true },
-  ...{ parallelResidual: false, attentionBias: true, attentionOutputBias: true, feedForwardDropout: true },
+  ...{ parallelResidual: false, attentionBias: true, attentionOutputBias: true },
+  feedForwardDropout: true,
   ...{ ...ofAttention, ...init },
 };
 const stack = { ...block, numLayers: 1, finalNorm: false, layers: undefined };

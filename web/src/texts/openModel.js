@@ -19,5 +19,5 @@ export const dialog = {
   /** @param {string} why */
   notLoaded: (why) => `The part of attn that reads models could not be loaded: ${why}.`,
   /** @param {string} why a sentence, perhaps without its full stop */
-  notOpened: (why) => `The model could not be opened. ${why}${/[.!?]$/.test(why) ? '' : '.'}`,
+  notOpened: (why) => `The model could not be opened. ${why}${/[.!?]$|"\)$/.test(why) ? '' : '.'}`,
 };

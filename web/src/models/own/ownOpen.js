@@ -5,6 +5,10 @@ import { tensorsOf, torchModuleOf } from './torchModule.js';
 
 /** @typedef {import('attn').ModelsAttn} ModelsAttn */
 
+/** Python code that saves the tokenizer of a model that was published without tokenizer.json. */
+const saveTokenizer = `from transformers import AutoTokenizer
+AutoTokenizer.from_pretrained("folder").save_pretrained("converted")`;
+
 /** @param {readonly File[]} files @param {string} name */
 const fileOf = (files, name) => files.find((file) => file.name === name);
 
@@ -94,7 +98,7 @@ export async function* opened(attn, { files: given, pageTokens }) {
   if (!file && !(family === 'attn' && pageTokens)) {
     throw Object.assign(
       new Error(
-        `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only its tokenizer can split a sentence into tokens of its vocabulary (${vocabSize.toLocaleString('en')}). Add that file, too`,
+        `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only its tokenizer can split a sentence into tokens of its vocabulary (${vocabSize.toLocaleString('en')}). Add that file, too. If the model has none, this Python code saves it in the folder "converted":\n\n${saveTokenizer}`,
       ),
       { code: 'needs_more' },
     );
