@@ -46,14 +46,8 @@ export function encoderLayer(attn, { dModel, heads: numHeads, normFirst, weights
 export const describedLayer = ({ dModel, heads, activation = 'relu', ...others }) => ({
   ...{ dModel, numHeads: heads, numKvHeads: heads, headDim: dModel / heads, activation },
   ...{ dimFeedforward: hiddenFactor * dModel, gatedFeedForward: false, qkNorm: false },
-  ...{
-    normOutputs: false,
-    parallelResidual: false,
-    rmsNorm: false,
-    zeroCentredNorm: false,
-    normEps: 1e-5,
-  },
-  ...{ sinks: false, softcap: 0 },
+  ...{ normOutputs: false, rmsNorm: false, zeroCentredNorm: false, normEps: 1e-5 },
+  ...{ parallelResidual: false, sinks: false, softcap: 0 },
   ...others,
 });
 

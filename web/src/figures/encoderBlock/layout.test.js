@@ -10,6 +10,7 @@ for (const available of [280, 348, 700, 959, 960, 1024, 1325, 1400]) {
   for (const length of [1, 2, 11, 64, 128]) {
     for (const heads of [1, 2, 4, 8]) {
       for (const normFirst of [false, true]) cases.push({ available, length, heads, normFirst });
+      cases.push({ available, length, heads, normFirst: true, parallel: true });
     }
   }
 }
