@@ -9,8 +9,9 @@
  */
 export const part = (name, tex) => String.raw`\htmlData{part=${name}}{${tex}}`;
 
+const masked = part('masked', String.raw`\text{mask}`);
 /** A mask added to the scores, and its definition. */
 export const mask = {
-  term: ` + ${part('masked', 'M')}`,
-  meaning: String.raw`\qquad\allowbreak {${part('masked', 'M_{ij}')} = -\infty \text{ where excluded, else } 0}`,
+  term: ` + ${masked}`,
+  meaning: String.raw`\qquad\allowbreak {${masked} = -\infty \text{ where hidden, else } 0}`,
 };

@@ -13,7 +13,7 @@ export const texts = {
   ],
   costs: [
     'The short path has its price. Attention compares all pairs, so twice the words make four times the pairs. The other two networks do the same amount of work for each word, so twice the words make twice the work. But their work grows as the square of the width d, because each of d inputs contributes to each of d outputs. The same is true of attention’s own projections.',
-    'So compare the number of words n with d. With its four projections, attention costs n/d + 2 times as much as an RNN, and so always more than twice as much. (Some books leave out attention’s projections. The figure has a row for that count, too.) The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
+    'So compare the number of words n with d. With its four projections, attention costs n/d + 2 times as much as an RNN, and so always more than twice as much. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
   ],
   predict: {
     question:
@@ -46,10 +46,11 @@ export const texts = {
     'Counting is one thing, time is another. “Its steps wait for one another” sounds slow, and on a graphics card it is. There all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle, n times in a row. That is why attention has won: it can be trained faster on such machines. But what about *one* thread, as in this browser?',
   ],
   more: 'Measured in this browser',
+  time: 'Time both in this browser',
   why: 'This browser measures with *one* [thread]. On one thread no processor is kept waiting, and only the amount of work counts. For n words of d numbers that is 2 · n · d² multiply-adds for the RNN, and 2 · n² · d for attention without its projections. So the two counts are equal at n = d. In measured time attention stays ahead longer (a run shows for how long), because it multiplies whole matrices at once, and processors do that faster than row by row. Eventually the RNN pulls ahead, and the longer the text, the wider its lead. “∝ n²” next to a line means that its time grows as n². The measured exponent is not quite 2, because other programs interfere and large matrices no longer fit into the fastest memory.',
   /** @param {{ n: string, d: number, projections: string | number, attention: string | number }} at */
   ratio: ({ n, d, projections, attention }) =>
-    `At n = ${n} and d = ${d}, self-attention with its four projections takes ${projections} times as many multiply-adds as the RNN with its two projections. The textbook [D2L] counts the projections of the RNN but not the projections of attention. Counted that way, attention takes n/d times as many, here ${attention} times. Only the RNN’s steps have to wait for one another. (⌈ ⌉ means rounded up. A dilated convolution leaves gaps, which get wider from layer to layer.)`,
+    `At n = ${n} and d = ${d}, self-attention with its four projections takes ${projections} times as many multiply-adds as the RNN with its two projections. The textbook [D2L] counts the projections of the RNN but not the projections of attention. Counted that way, attention takes n/d times as many, here ${attention} times. Only the RNN’s steps have to wait for one another. (⌈ ⌉ means rounded up.)`,
   takeaway:
     'Attention makes every path one connection long, and computes all words at once. The price is work that grows as the square of the length.',
 };

@@ -1,21 +1,15 @@
-/**
- * How many positions one turn of each of the first hands would take if this number grew by the same
- * amount from hand to hand.
- * @typedef {{ width: string, base: string, turns: string }} Even
- */
-
 /** The texts of the chapter on positional encoding, around its figures. */
 export const texts = {
   question: 'How can a handful of numbers say where a word is?',
   lead: [
     'Why not simply write 0, 1, 2, 3 … next to the words? Because the numbers grow without end: the 5,000th word would carry a number that drowns out all others. Fractions of the length, from 0 to 1, do not work either, because the same step would be a different distance in every sentence.',
     'A clock has solved this. Its hands never leave the dial. Yet together, hours, minutes and seconds tell apart all 43,200 seconds of half a day. The fast hand tells one second from the next, and the slow hand tells morning from noon. Binary numbers do the same. In 000, 001, 010, 011 the last digit changes at each step, and the digit before it half as often.',
-    'The encoding of the first Transformer is such a clock. Picture each pair of columns as one clock hand that starts at 12. Its two numbers say where the tip is: the sine says how far to the right, the cosine how far up. The fastest hand turns once in 2π (about 6.3) positions. In the formula below, i is the position, and j counts the hands.',
+    'The encoding of the first Transformer is such a clock. Picture each pair of columns as one clock hand that starts at 12. Its two numbers say where the tip is: the sine says how far to the right, the cosine how far up. The fastest hand turns once in 2π (about 6.3) positions. In the formula below, i is the position, and j counts the hands. Move the slider of the base b, and watch the right half of the map.',
   ],
-  /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
-  waves: ({ factor, pairs, slowest, width, base, even }) => [
-    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover distances from one word to a whole book. Suppose we *added* instead of multiplying: from each hand to the next, one turn would grow by the same number of positions. With d = ${even.width} and b = ${even.base}, one turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
-    `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. Move the slider, and watch the right half of the map. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
+  /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string }} clock */
+  waves: ({ factor, pairs, slowest, width, base }) => [
+    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover distances from one word to a whole book. If each hand took a fixed number of positions *longer* than the one before instead, one hand would be fast and all others slow.`,
+    `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
   ],
   bases: {
     title: (/** @type {string} */ width) => `The slowest hand, with d = ${width}:`,
@@ -60,7 +54,7 @@ export const texts = {
     'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions: compare these. The right one shows that the attention changes. It does not show which way is better, because the projections were trained for one of them, or for none.',
   ],
   longer: [
-    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. Linear, YaRN and Llama 3 affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, this angle is 1 whatever b is, and for the last hand it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by a factor of 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger s slows those hands more, but it slows the last hand too much: by a factor of 13 if s = 4 and L is four times T.',
+    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. Linear, YaRN and Llama 3 affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, this angle is 1 whatever b is, and for the last hand it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by a factor of 1 + c · (L/T − 1). Here T is the trained length, L is the length of the text, and c is a number to choose. With c = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger c slows those hands more, but it slows the last hand too much: by a factor of 13 if c = 4 and L is four times T.',
     '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as in *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, beginning at the last hand with 32 turns or more and ending at the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of each speed. The limits of 32, 4 and 1 were found by experiment. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They show the slowing, not the speed, so changes by equal amounts appear as curves, not as straight lines.)',
   ],
   invent: 'Invent one yourself',
@@ -82,7 +76,7 @@ export const texts = {
       where: 'acts',
       users: 'used by',
       good: 'good for',
-      beyond: 'beyond the trained length',
+      beyond: 'longer texts',
       attention: 'the attention that results',
     },
     none: {
@@ -96,7 +90,7 @@ export const texts = {
     },
     sinusoidal: {
       idea: 'Each position has a row of waves, from fast to slow.',
-      drawn: 'added to the words: a row for each position',
+      drawn: 'a row for each position',
       where: 'on the words, before the first layer',
       users: 'the first Transformer (2017)',
       good: 'nothing to learn; each step turns every hand by a fixed angle',
@@ -105,7 +99,7 @@ export const texts = {
     },
     learned: {
       idea: 'Each position has a row in a table. The table is learned, like the table of words.',
-      drawn: 'added to the words: a row for each position',
+      drawn: 'a row for each position',
       where: 'on the words, before the first layer',
       users: 'BERT, GPT-2',
       good: 'texts of a fixed length, without a base to choose',
@@ -113,7 +107,7 @@ export const texts = {
     },
     alibi: {
       idea: 'The further away a key is, the more is subtracted from its score.',
-      drawn: 'added to the scores: a number for each pair, with the slope of head 1, the steepest',
+      drawn: 'a number for each pair, for head 1, the steepest',
       where: 'on the scores, steeper in some heads than in others',
       users: 'BLOOM, MPT',
       good: 'texts longer than in training; nothing to learn',
@@ -121,7 +115,7 @@ export const texts = {
     },
     t5: {
       idea: 'Each short distance has its own learned number. Longer distances are grouped into ranges, with one number for each range.',
-      drawn: 'added to the scores: a number for each pair',
+      drawn: 'a number for each pair',
       where: 'on the scores, with numbers for each head',
       users: 'T5 and its relatives',
       good: 'few numbers, and each head learns how far to look',
@@ -129,7 +123,7 @@ export const texts = {
     },
     shaw: {
       idea: 'Each distance has a learned vector, so a query can ask for a distance.',
-      drawn: 'added to the keys: a row for each distance',
+      drawn: 'a row for each distance',
       where: 'on the keys, and so in the scores',
       users: 'Shaw et al. (2018), Music Transformer',
       good: 'questions such as “which word is two words before mine?”',
@@ -137,8 +131,7 @@ export const texts = {
     },
     rotary: {
       idea: 'Queries and keys are turned by an angle for their position. Their product depends on how far apart they are.',
-      drawn:
-        'cosines, then sines, of the angles that turn queries and keys: a row for each position',
+      drawn: 'cosines, then sines, of the angles: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'Llama, Mistral, Qwen, and the model on this page',
       good: 'distances; nothing to learn, and words stay as they are',
@@ -146,8 +139,7 @@ export const texts = {
     },
     linear: {
       idea: 'All hands are slowed by the same factor, so more positions fit within the same angles.',
-      drawn:
-        'cosines, then sines, of the angles that turn queries and keys: a row for each position',
+      drawn: 'cosines, then sines, of the angles: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
       good: 'a simple rule that needs a little more training',
@@ -155,8 +147,7 @@ export const texts = {
     },
     dynamic: {
       idea: 'Once the text is too long, the base grows: slow hands slow down, and fast ones hardly change.',
-      drawn:
-        'cosines, then sines, of the angles that turn queries and keys: a row for each position',
+      drawn: 'cosines, then sines, of the angles: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'the first Qwen, for longer texts than in training',
       good: 'short texts stay exactly as they were',
@@ -164,8 +155,7 @@ export const texts = {
     },
     yarn: {
       idea: 'Fast hands keep their speed, slow hands are slowed, and hands in between are slowed less. Scores are sharpened.',
-      drawn:
-        'cosines, then sines, of the angles that turn queries and keys: a row for each position',
+      drawn: 'cosines, then sines, of the angles: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
       good: 'the order of nearby words stays exact; little training is enough',
@@ -173,8 +163,7 @@ export const texts = {
     },
     llama3: {
       idea: 'Like YaRN, but a hand keeps its speed if it makes at least four turns. Between four turns and one, the fewer turns a hand makes, the more it is slowed.',
-      drawn:
-        'cosines, then sines, of the angles that turn queries and keys: a row for each position',
+      drawn: 'cosines, then sines, of the angles: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',
       good: 'the order of nearby words stays exact, and scores are left as they are',
@@ -191,12 +180,12 @@ export const labels = {
   length: 'length',
   width: 'width d',
   base: 'base b',
-  trained: 'rotary: trained for',
-  factor: 'rotary: stretched by',
-  clip: 'Shaw: distances up to',
+  trained: 'trained for',
+  factor: 'stretched by',
+  clip: 'vectors for distances up to',
   /** @param {{ head: number, heads: number, layer: number, rotary: boolean, seed: number }} given */
   learned: ({ head, heads, layer, rotary, seed }) =>
-    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. With any other scheme the head looks through glasses made for somebody else. The learned tables, T5’s and Shaw’s too, are random numbers (standard deviation 1, seed ${seed}).`,
+    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. The learned tables, T5’s and Shaw’s too, are random numbers (standard deviation 1, seed ${seed}).`,
   /** @param {{ head: number, heads: number, identity: boolean, seed: number }} given */
   untrained: ({ head, heads, identity, seed }) => {
     const projections = identity ? 'identity' : `random (seed ${seed})`;

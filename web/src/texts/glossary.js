@@ -12,7 +12,8 @@
  * @type {Readonly<Record<string, string>>}
  */
 export const glossary = {
-  token: 'A piece of text that is handled as a unit. Here it is a word or a part of one.',
+  token:
+    'A piece of text that is handled as a unit: a common word, or a piece of a rare word. A piece that continues a word is shown with a hyphen in front.',
   vector:
     'A list of numbers. Two vectors of the same length can be added, and compared by a dot product.',
   dimension:

@@ -62,7 +62,7 @@ export const texts = {
 
   maps: {
     added: 'yours: P(i, k), added to the words',
-    bias: 'yours: b(i, j, 0), added to the scores of head 1',
+    bias: 'yours: the bias, added to the scores of head 1',
     sinusoid: 'the sinusoid, for comparison',
     alibi: 'ALiBi, for comparison: head 1 of 4',
     weights: 'the attention that results in your sentence',

@@ -43,7 +43,7 @@ export const texts = {
   nameless:
     'does nothing that this page has a name for: none of the named habits gets even a quarter of its attention.',
   model: (/** @type {number} */ layers, /** @type {number} */ heads) =>
-    `A small language model has learned from novels, the Bible and examples from a dictionary. It reads your sentence in ${layers} layers, one after the other. In each layer ${heads} heads look at the words, each in its own way.`,
+    `A small language model reads your sentence in ${layers} layers, one after the other. In each layer ${heads} heads look at the words, each in its own way.`,
   unmasked:
     'The model was trained with a mask, which is now off, so it is doing something it never learned.',
   /** @param {number} heads */

@@ -48,10 +48,10 @@ export const field = {
   /** @param {{ total: number, distinct: number, count: (number: number) => string }} tokens */
   tokens: ({ total, distinct, count }) =>
     total === 1
-      ? '1 token'
+      ? '1 [token]'
       : distinct < total
-        ? `${count(total)} tokens (words or pieces), ${count(distinct)} of them different`
-        : `${count(total)} tokens (words or pieces)`,
+        ? `${count(total)} [tokens|token] (words or pieces), ${count(distinct)} of them different`
+        : `${count(total)} [tokens|token] (words or pieces)`,
 };
 
 /** The bar with the settings that all figures share. */

@@ -37,7 +37,8 @@ export const texts = {
   /** @param {'two' | 'one' | 'none'} words number of the sentence's words that are drawn */
   rotary: (words) => [
     '[Rotary|rotary] positions go one step further. They add nothing to the words. Instead they turn each query by the angles of its position, and each key by the angles of its own position. Each pair of numbers is a hand, and the position says how far it is turned.',
-    'The dot product of two hands depends on their lengths and on the angle *between* them. Move both words by five positions, and both hands turn by the same angle. The angle between them stays the same, and so does the score. So the score of two words depends on how far apart they are, but not on where they are, whatever the projections are. In the formula below, i is the position of the query, m is the position of the key, and φ_{j} is the angle between the two hands before they are turned.',
+    'The dot product of two hands depends on their lengths and on the angle *between* them. Move both words by five positions, and both hands turn by the same angle. The angle between them stays the same, and so does the score.',
+    'So the score of two words depends on how far apart they are, but not on where they are, whatever the projections are. In the formula below, i is the position of the query, m is the position of the key, and φ_{j} is the angle between the two hands before they are turned.',
     {
       two: 'Below are two words of your sentence, as a query and a key. A model’s vectors would be too long to draw, so each word has eight numbers made from its letters. Move either word, or both.',
       one: 'Your sentence has only one word to use. Below, it is both the query and the key. A model’s vector would be too long to draw, so it has eight numbers made from its letters. Move the query, the key, or both.',

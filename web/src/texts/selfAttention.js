@@ -78,7 +78,7 @@ export const texts = {
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer looks several times at once. It has several [heads|head], each with its own queries, keys and values.',
     `More heads hardly cost more, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, the query of one head has ${D} numbers (its [width D]).`,
-    'Next to each head are three numbers, each averaged over all rows. The [entropy] says how widely its attention is spread: 0 bits means all on one word, 1 bit is like an even split between two, 2 bits like an even split among four. The [mean distance] says how many positions away it looks. The [largest weight] says how much the favourite word gets.',
+    'In the figure below, three numbers describe each head: its [entropy] (how widely its attention is spread), its [mean distance] and its [largest weight].',
   ],
   gain: {
     lead: 'What are several heads good for?',
@@ -99,6 +99,7 @@ export const texts = {
   masks: [
     'Not every word may look at every other word, for three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are processed together must have the same length, so short ones are padded, and no word should attend to the padding. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
     'A [mask] sets the score of such a pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row share all the attention. A row still adds up to 1. Only if a *whole* row is masked are all its weights 0, and then the word takes nothing.',
+    'The formula below says all this at once. Q contains the queries as rows, and K the keys. QK^{⊤} contains their [dot products|dot product], the scores of all pairs (⊤ turns K on its side, so that rows meet rows). The next part says why they are divided by √D. The mask is added, and [softmax] turns each row into the weights W.',
   ],
   masked: {
     /** The comparison is shown only for sentences with at most this many tokens. */
@@ -114,10 +115,10 @@ export const texts = {
     none: 'no mask',
   },
 
-  stages: [
-    'Now step by step, from left to right. The layer reads X and makes queries, keys and values from it. A query times a key is a score: multiply number by number, and add up. (⊤ turns a matrix on its side, so that rows meet rows.) Scores are divided by √D, and a mask removes pairs.',
+  stages: (/** @type {{ turns: boolean }} */ { turns }) => [
+    `Now step by step, from left to right. The layer reads X and makes queries, keys and values from it.${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D, and a mask removes pairs.`,
     'Why √D? A score is a sum of D products, some positive and some negative, like a walk of D steps to the left or right. Such a walk ends about √D steps from where it began. Undivided, wide heads would make scores so large that one key takes all.',
-    '[Softmax|softmax] turns each row into weights: e to the power of each score, divided by the sum of these powers. Finally each word adds up all values, each multiplied by its weight. Choose any number to see how it was computed.',
+    'Softmax turns each row into weights: e to the power of each score, divided by the sum of these powers. Finally each word adds up all values, each multiplied by its weight.',
   ],
 
   scale: [

@@ -78,8 +78,10 @@ export const texts = {
     t5: 'four heads and one head, with T5’s bias',
     press: 'To find out, let them learn.',
   },
-  heads:
-    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step the pictures are smeared. Watch a pattern appear while the model learns, and choose the clearest head to enlarge it. The answer is the symbol with the largest probability. The formula writes this as argmax, and writes θ for all the learned numbers.',
+  heads: [
+    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step the pictures are smeared.',
+    'Watch a pattern appear while the model learns, and choose the clearest head to enlarge it. The answer is the symbol with the largest probability. The formula writes this as argmax, and writes θ for all the learned numbers.',
+  ],
   longer: [
     'Has the model learned a rule, or a habit? To find out, ask it about examples that are longer than any it was trained on. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set stand for the number of its elements: the number of right answers is divided by the number of answers asked for.',
     'Now it matters how positions are encoded. Waves and rotations continue beyond the trained length, but with values that the model has never met. Rules based on distance are the same at every position. And a learned table has no row after its last.',
@@ -360,7 +362,7 @@ export const runFigure = {
     training: 'training {share} of the time',
     drawing: 'drawing {share}',
   },
-  softmax: 'The probability of each symbol is the softmax of the model’s output.',
+  engineers: 'For engineers: speed, and files with the weights',
 };
 
 /** The figure with the models' attention and answers. */

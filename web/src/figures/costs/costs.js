@@ -27,14 +27,14 @@ export function costRows(attn, { n, d, k }) {
       costs: attn.architectureCosts.convolution({ n, d, k }),
     },
     {
-      id: 'dilated',
-      name: texts.dilated,
-      costs: attn.architectureCosts.dilatedConvolution({ n, d, k }),
-    },
-    {
       id: 'recurrence',
       name: texts.recurrence,
       costs: attn.architectureCosts.recurrent({ n, d }),
+    },
+    {
+      id: 'projections',
+      name: texts.projections,
+      costs: attn.architectureCosts.selfAttention({ n, d, projections: true }),
     },
     {
       id: 'attention',
@@ -45,11 +45,6 @@ export function costRows(attn, { n, d, k }) {
       id: 'window',
       name: texts.window(window),
       costs: attn.architectureCosts.windowAttention({ n, d, left: window, right: window }),
-    },
-    {
-      id: 'projections',
-      name: texts.projections,
-      costs: attn.architectureCosts.selfAttention({ n, d, projections: true }),
     },
   ];
 }

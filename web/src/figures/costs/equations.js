@@ -10,11 +10,6 @@ export const costs = {
     sequential: inLine('1'),
     path: inLine(String.raw`\lceil (${n}-1)/(${k}-1) \rceil`),
   },
-  dilated: {
-    operations: inLine(`${n} ${k} ${d}^2`),
-    sequential: inLine('1'),
-    path: inLine(String.raw`\lceil\log_{${k}} ${n}\rceil`),
-  },
   recurrence: {
     operations: inLine(`2 ${n} ${d}^2`),
     sequential: inLine(n),

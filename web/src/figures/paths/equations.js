@@ -1,5 +1,1 @@
-export const paths = String.raw`\begin{aligned}
-  &\text{CNN: } \htmlData{part=cnn}{\lceil\, |i-j| / (k-1)\, \rceil} \\
-  &\text{RNN: } \htmlData{part=rnn}{|i-j|+1} \\
-  &\text{self-attention: } \htmlData{part=attention}{1}
-\end{aligned}`;
+export const paths = String.raw`{\text{CNN: } \htmlData{part=cnn}{\lceil\, |i-m| / (k-1)\, \rceil}}\qquad\allowbreak {\text{RNN: } \htmlData{part=rnn}{|i-m|+1}}\qquad\allowbreak {\text{self-attention: } \htmlData{part=attention}{1}}`;

@@ -24,10 +24,8 @@ const weights = {
 };
 
 /** @param {import('./pooling.js').Form} form */
-const pooling = (form) => String.raw`\begin{aligned}
-  ${part('output', 'f')}(${query}) &= \sum_i ${part('weight', weights[weighting(form)])}\; ${part('value', 'y_i')} \\
-  a(${query}, ${key}) &= ${scores[form]}
-\end{aligned}`;
+const pooling = (form) =>
+  String.raw`{${part('output', 'f')}(${query}) = \sum_i ${part('weight', weights[weighting(form)])}\; ${part('value', 'y_i')}},\qquad\allowbreak {a(${query}, ${key}) = ${scores[form]}}`;
 
 export const poolingBy = {
   gaussian: pooling('gaussian'),

@@ -5,7 +5,7 @@ import { cell, choice, integer, number } from './property.js';
 
 export const limits = {
   points: { min: 1, max: 60 },
-  kernelWidth: { min: 0.05, max: 5 },
+  kernelWidth: { min: 0.02, max: 5 },
   seed: { min: 0, max: 2 ** 31 - 1 },
 };
 

@@ -21,9 +21,8 @@ export const path = 'longest path, with as many layers as needed';
 export const never = 'never';
 /** Names of the layers. */
 export const convolution = (/** @type {number} */ k) => `convolution, k = ${k}`;
-export const dilated = 'convolution, dilated by 1, k, k² …';
 export const recurrence = 'RNN';
-export const attention = 'self-attention without projections';
+export const attention = '… without its projections';
 export const window = (/** @type {number} */ window) =>
-  `… within ${window} ${window === 1 ? 'token' : 'tokens'} on each side`;
-export const projections = 'self-attention with its projections';
+  `… and within ${window} ${window === 1 ? 'token' : 'tokens'} on each side`;
+export const projections = 'self-attention';

@@ -17,6 +17,9 @@ export const hint =
   'Each row is a token. Choose a cell: the cells that it was computed from keep their colour.';
 /** The selected number. */
 export const weight = '{matrix}: {query} attends to {key} with weight {value}';
+/** Of a pair that may not look. */
+export const hidden =
+  '{matrix}: {key} is hidden from {query} by the mask, so the weight is {value}';
 export const cell = '{matrix}: {token}, column {column}: {value}';
 /** @param {string} matrix @param {number} rows @param {number} columns */
 export const label = (matrix, rows, columns) => `${matrix}, ${rows} by ${columns}`;

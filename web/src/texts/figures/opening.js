@@ -17,8 +17,8 @@ export const none = 'No position is added: {value}';
 export const arches =
   'Each arch is thick at the word that looks and thin at the word it looks at. The thickest arch shows the largest weight between two words, {largest}. A dot shows the weight that a word gives itself.';
 export const causal = 'A mask hides later words, so half of the picture is empty.';
-export const whyCausal = 'Chapter 2 explains the reason and the formula.';
-export const formula = 'Chapter 2 explains the formula.';
+export const whyCausal = 'Chapter 2 explains why.';
+export const why = 'Chapter 2 explains where the weights come from.';
 export const learned = (/** @type {number} */ columns) =>
   `The stripes under a word show its position: the first ${columns} columns of its row in the table that the model has learned.`;
 /** @param {number} clocks drawn @param {number} all clocks of the encoding */

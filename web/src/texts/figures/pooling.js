@@ -67,8 +67,8 @@ export const formTexts = {
   numbers:
     'The dot product of two plain numbers is q·k, which is not a distance. For every q above 0, the largest key gets the most attention, however far it is from q. Vectors of about the same length avoid this.',
   byHand:
-    'Two hidden units, set by hand to make a bump of width σ around q = k. Training would have to find such values.',
+    'A small network compares q with k. The numbers in it are set by hand, so that it answers with a bump of width σ around q = k. Training would have to find such numbers.',
   /** @param {number} units @param {number} seed */
   random: (units, seed) =>
-    `${units} hidden units with random (Xavier) parameters, seed ${seed}. Before training, attention is arbitrary.`,
+    `A small network with ${units} hidden units compares q with k. Its numbers are random (Xavier, seed ${seed}), so before training its attention is arbitrary.`,
 };

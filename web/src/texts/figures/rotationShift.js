@@ -15,6 +15,14 @@ export const largest = (positions, columns) =>
 export const matrixLabel = (rows, columns) => `The matrix M, ${rows} by ${columns}`;
 export const encodedThere = 'encoded there';
 export const turnedThere = 'turned there';
+/** Below the clocks. */
+export const under =
+  'The grey hand shows position i, the other one position i + δ. Below are the numbers that turn the hand, its pair of columns, the angle, and its wavelength λ.';
+/** @param {boolean} clocks whether there are more clocks */
+export const more = (clocks) =>
+  clocks
+    ? 'The other clocks, and the difference between the two maps'
+    : 'The difference between the two maps';
 export const theirDifference = 'their difference';
 /** @type {Record<'shifted' | 'turned' | 'difference', (rows: number, columns: number) => string>} */
 export const labels = {
