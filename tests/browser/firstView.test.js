@@ -183,7 +183,7 @@ for (const [name, ends] of /** @type {[string, (page: Page, model: () => void) =
     await page.locator('#sentence [data-words] canvas').first().waitFor();
     assert.equal(await page.locator('#still').count(), 0);
     resolve();
-    await page.getByText(/^A small language model has learned/).waitFor();
+    await page.getByText(/^A small language model reads/).waitFor();
     await page.context().close();
   });
 }

@@ -81,7 +81,8 @@ test('the terms of a number add up to it and highlight their sources', async () 
   await table.waitFor();
   const products = (await table.locator('tr.result td').allTextContents()).map(numberOf);
   assert.equal(products.length, depth);
-  const total = numberOf(await page.locator('#stages .readout [data-terms-total]').innerText());
+  const terms = page.locator('#stages .readout [data-terms-total]');
+  const total = numberOf((await terms.getAttribute('title')) ?? '');
   const sum = products.reduce((a, b) => a + b, 0);
   // The page rounds each product to three digits.
   const tolerance = products.reduce((a, b) => a + 0.006 * Math.abs(b), 1e-6);

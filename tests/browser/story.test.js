@@ -42,6 +42,58 @@ test('each chapter has a question, a guess, sources and a takeaway', async () =>
   }
 });
 
+test('the main path fits in 26,000 pixels, 5,500 words and 20 figures', async () => {
+  const page = await site.open('#v=2', { viewport: { width: 1280, height: 800 } });
+  const path = ['opening', ...chapters.slice(0, -2)];
+  /**
+   * Counts words to read, but neither names and numbers in drawings, nor formulas and controls.
+   * @param {string} id @param {string} [outside] selector of elements to leave out
+   */
+  const wordsIn = (id, outside = '') =>
+    page.locator(`[id="${id}"]`).evaluate((element, outside) => {
+      const skipped = `svg, .katex, table, button, label, [popover], .visually-hidden${outside}`;
+      const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT, ({ parentElement }) =>
+        parentElement?.checkVisibility({ contentVisibilityAuto: true }) &&
+        !parentElement.closest(skipped)
+          ? NodeFilter.FILTER_ACCEPT
+          : NodeFilter.FILTER_REJECT,
+      );
+      let count = 0;
+      while (texts.nextNode())
+        count += texts.currentNode.nodeValue?.match(/\p{L}{2,}/gu)?.length ?? 0;
+      return count;
+    }, outside);
+  /** @type {string[]} */
+  const figures = [];
+  let words = 0;
+  for (const chapter of path) {
+    await page.evaluate((id) => document.getElementById(id)?.scrollIntoView(), chapter);
+    await page.locator(`[data-loaded][id="${chapter}"]`).waitFor();
+    // The language model's figure is loaded separately.
+    if (chapter === 'transformer') await page.locator('#next-word').waitFor();
+    words += await wordsIn(chapter, ', figure');
+    const visible = await page
+      .locator(`[id="${chapter}"] figure`)
+      .evaluateAll((all) =>
+        all.flatMap((figure) => (figure.closest('details:not([open])') ? [] : [figure.id])),
+      );
+    for (const figure of visible) {
+      await page.evaluate((id) => document.getElementById(id)?.scrollIntoView(), figure);
+      await page.locator(`[id="${figure}"]:not(:has(> .away))`).waitFor();
+      await settled(page);
+      words += await wordsIn(figure);
+    }
+    figures.push(...visible);
+  }
+  const height = await page
+    .locator('main > .appendix')
+    .evaluate((element) => element.getBoundingClientRect().top + scrollY);
+  assert.ok(height <= 26_000, `${height} pixels`);
+  assert.ok(words > 3000 && words <= 5500, `${words} words`);
+  assert.ok(figures.length > 12 && figures.length <= 20, `figures: ${figures}`);
+  await page.context().close();
+});
+
 test('counts of one are written in the singular', async () => {
   for (const chapter of ['opening', ...chapters]) {
     const page = await site.visit(`#text=dog&heads=1&at=${chapter}`);
@@ -267,7 +319,7 @@ test('the angles of a backward step have a sign', async () => {
 test('on a phone the costs keep their formulas', async () => {
   const page = await site.visit('#at=architectures.costs', phone);
   const formulas = page.locator('#costs .formula');
-  assert.equal(await formulas.count(), 18);
+  assert.equal(await formulas.count(), 15);
   for (const formula of await formulas.all()) assert.ok(await formula.isVisible());
 });
 

@@ -8,7 +8,7 @@ import { load } from 'attn';
 
 import { Lane } from '../../web/src/training/lane.js';
 import { accessibilityProblems } from './accessibility.js';
-import { arrival, becomes, heatmap, openSite, readValues } from './site.js';
+import { arrival, becomes, heatmap, openSite, readValues, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -69,6 +69,9 @@ async function losses(page) {
   return [...(label ?? '').matchAll(/[AB] ([\d.]+)/g)].map(([, loss]) => Number(loss));
 }
 
+/** Opens the closed part with the checksums and files of the weights. @param {Page} page */
+const openEngineers = (page) => unfold(page.locator('#training-run .engineers'));
+
 /**
  * Trains a model like the page's lane A in Node and returns its checksum.
  * @param {number} steps
@@ -126,6 +129,7 @@ test('two lanes learn and pause by key, and a link restores the run', async () =
 
   assert.deepEqual(await accessibilityProblems(page), []);
 
+  await openEngineers(page);
   const checksums = await page.locator('[data-checksum]').allInnerTexts();
   assert.equal(checksums.length, 2);
   assert.equal(checksums[0], await checksumInNode(step));
@@ -147,6 +151,7 @@ test('two lanes learn and pause by key, and a link restores the run', async () =
   assert.deepEqual(await accuracies(again), shown.accuracies);
   assert.deepEqual(await weights(again, 0), shown.weights);
   // The checksums appear after the pictures.
+  await openEngineers(again);
   await again.locator('[data-checksum]').nth(1).waitFor();
   assert.deepEqual(await again.locator('[data-checksum]').allInnerTexts(), checksums);
 
@@ -198,6 +203,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   assert.equal(await page.locator('#training-longer').count(), 0);
   await button(page, 'Ten steps').click();
   await arrives(page, 10);
+  await openEngineers(page);
   const checksum = page.locator('[data-checksum=A]');
   await checksum.waitFor();
   const expected = await checksumInNode(10, { world: 'dates', decoder: 'transformer' });
@@ -278,6 +284,7 @@ test('four heads learn to add and one does not, and the passage on heads links t
   const lane = { world: /** @type {const} */ ('add'), positions: /** @type {const} */ ('learned') };
   const expected = await checksumInNode(600, { ...lane, layers: 1, rate: 2e-3, seed: 5 });
   await show(page, 'training-run');
+  await openEngineers(page);
   await becomes(() => page.locator('[data-checksum=A]').innerText(), expected);
   assert.match(await figure(page).locator('.lanes').innerText(), /4 heads.*1 head\b/s);
   await show(page, 'training-gain');
@@ -333,6 +340,7 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   const page = await site.visit('#world=count&trainStep=12&at=training.training-run');
   await arrives(page, 12);
   const sums = () => page.locator('[data-checksum]').allInnerTexts();
+  await openEngineers(page);
   await page.locator('[data-checksum]').first().waitFor();
   const saved = await sums();
   const file = page.waitForEvent('download');
@@ -471,6 +479,7 @@ const knowWorkers = (page) =>
 
 /** @param {Page} page */
 const checksumsOf = async (page) => {
+  await openEngineers(page);
   await page.locator('[data-checksum=B]').waitFor();
   return page.locator('[data-checksum]').allInnerTexts();
 };

@@ -11,7 +11,7 @@ import {
   mix,
   project,
 } from './reference.js';
-import { becomes, numberOf, openSite, readValues, shownValue, unfold } from './site.js';
+import { becomes, heatmap, numberOf, openSite, readValues, shownValue, unfold } from './site.js';
 
 /** @import { BrowserContextOptions, Page } from 'playwright-core' */
 
@@ -211,6 +211,16 @@ test('the switch moves the normalisation in picture and equation', async () => {
   await figure.getByRole('radio', { name: 'pre-norm' }).check({ force: true });
   assert.match((await names()).at(-1) ?? '', /H \+ F, output/);
   assert.equal((await names())[1].trim(), 'norm(X)');
+});
+
+test('a weight that the mask sets to 0 names the mask', async () => {
+  const { figure } = await openFigure('encoder-block', `${settings}&causal=1`);
+  const map = heatmap(figure, /^head 1/);
+  await map.focus();
+  await map.press('ArrowRight');
+  const readout = figure.locator('[id$="-readout"]');
+  await readout.getByText(/is hidden from .* by the mask, so the weight is 0/).waitFor();
+  assert.doesNotMatch(await readout.innerText(), /softmax over/);
 });
 
 test('every letter next to a matrix is in the equation', async () => {
