@@ -8,7 +8,7 @@ export const texts = {
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string }} clock */
   waves: ({ factor, pairs, slowest, width, base }) => [
-    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover distances from one word to a whole book. If each hand took a fixed number of positions *longer* than the one before instead, one hand would be fast and all others slow.`,
+    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover distances from one word to a whole book. Suppose each hand took a fixed number of positions *longer* for a turn than the hand before. Then one hand would be fast and all others slow.`,
     `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
   ],
   bases: {
