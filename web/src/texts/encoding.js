@@ -185,11 +185,11 @@ export const labels = {
   clip: 'vectors for distances up to',
   /** @param {{ head: number, heads: number, layer: number, rotary: boolean, seed: number }} given */
   learned: ({ head, heads, layer, rotary, seed }) =>
-    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. The learned tables, T5’s and Shaw’s too, are random numbers (standard deviation 1, seed ${seed}).`,
+    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. All learned tables contain random numbers (standard deviation 1, seed ${seed}).`,
   /** @param {{ head: number, heads: number, identity: boolean, seed: number }} given */
   untrained: ({ head, heads, identity, seed }) => {
     const projections = identity ? 'identity' : `random (seed ${seed})`;
-    return `The projections are ${projections}, head ${head + 1} of ${heads}: no model was trained here. The learned tables, T5’s and Shaw’s too, are random numbers (standard deviation 1, seed ${seed}).`;
+    return `The projections are ${projections}, head ${head + 1} of ${heads}: no model was trained here. All learned tables contain random numbers (standard deviation 1, seed ${seed}).`;
   },
   /** @param {number} tokens */
   first: (tokens) => `Only the first ${tokens} tokens are compared.`,

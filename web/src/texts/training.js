@@ -391,7 +391,7 @@ export const learnedFigure = {
     [`After ${step} steps, on the example ${example}.`, ...looks].join(' '),
   /** @param {{ lane: string, layer: number, head: number, at: number, token: string }} look */
   looks: ({ lane, layer, head, at, token }) =>
-    `In lane ${lane}, head ${head + 1} of layer ${layer + 1} looks from the last token most at token ${at + 1}, ${token}.`,
+    `In lane ${lane}, the last token looks most at token ${at + 1}, ${token}, in head ${head + 1} of layer ${layer + 1}.`,
   written: 'Each row is a written character.',
   query: 'Each row is a query token.',
   /** @param {number} row @param {string} characters */

@@ -1,16 +1,15 @@
 /** The texts of the figure about a Transformer block. */
 
 export const title = 'One block, taken apart';
-/** @param {{ form: 'normsOutputs' | 'parallel' | 'pre' | 'post', matrices: number, tokens: number, heads: number }} of */
+const forms = {
+  normsOutputs: 'One block that normalises each output before adding it',
+  parallel: 'One pre-norm block with attention and feed-forward network in parallel',
+  pre: 'One pre-norm block',
+  post: 'One post-norm block',
+};
+/** @param {{ form: keyof typeof forms, matrices: number, tokens: number, heads: number }} of */
 export const summary = ({ form, matrices, tokens, heads }) =>
-  `${
-    {
-      normsOutputs: 'One block that normalises each output before adding it',
-      parallel: 'One block, pre-norm, with attention and feed-forward network in parallel',
-      pre: 'One block, pre-norm',
-      post: 'One block, post-norm',
-    }[form]
-  }, taken apart into ${matrices} matrices for ${tokens} tokens: attention with ${heads} heads and a feed-forward network, each with a sum and a normalisation.`;
+  `${forms[form]}, taken apart into ${matrices} matrices for ${tokens} tokens: attention with ${heads} heads and a feed-forward network, each with a sum and a normalisation.`;
 export const empty = 'No tokens, so no matrices.';
 export const nothing = 'Nothing to look at yet. Type a word or two above.';
 export const hint =

@@ -3,7 +3,7 @@
 export const title = 'Attention draws a curve through points';
 /** @param {{ points: number, queries: number, name: string, error: string, average: string }} of */
 export const summary = ({ points, queries, name, error, average }) =>
-  `${points} points pooled for ${queries} queries by the scoring function ${name}: the root mean square error is ${error}. A plain average of all points has ${average}.`;
+  `${points} points pooled for ${queries} queries by the scoring function ${name}: the root mean square error is ${error}. With a plain average of all points it is ${average}.`;
 /** Columns of the exported tables. */
 export const exported = { pooled: ['query', 'pooled', 'true'], points: ['key', 'value'] };
 export const query = 'query q';
