@@ -132,13 +132,13 @@ for (const [name, size, facts, form] of /** @type {[string, number, RegExp, RegE
     'gpt_neo',
     28,
     /^GPT-Neo: 4 layers of 3 heads;.*a learned table of positions/,
-    /One block, pre-norm, taken/,
+    /One pre-norm block, taken/,
   ],
   [
     'opt_projected',
     26,
     /^OPT: 3 layers of 3 heads; width 21;.*learned table/,
-    /One block, post-norm, taken/,
+    /One post-norm block, taken/,
   ],
 ])) {
   test(`the figures show a model of the family ${name}`, async () => {
