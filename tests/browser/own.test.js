@@ -127,17 +127,17 @@ test('the figures of a model show what PyTorch recorded', async () => {
 });
 
 for (const [name, size, facts, form] of /** @type {[string, number, RegExp, RegExp][]} */ ([
-  ['gpt_neox', 29, /^GPT-NeoX: 2 layers of 3 heads;.*rotary positions/, /network in parallel/],
+  ['gpt_neox', 29, /^GPT-NeoX: 2 layers of 3 heads,.*rotary positions/, /network in parallel/],
   [
     'gpt_neo',
     28,
-    /^GPT-Neo: 4 layers of 3 heads;.*a learned table of positions/,
+    /^GPT-Neo: 4 layers of 3 heads,.*a learned table of positions/,
     /One pre-norm block, taken/,
   ],
   [
     'opt_projected',
     26,
-    /^OPT: 3 layers of 3 heads; width 21;.*learned table/,
+    /^OPT: 3 layers of 3 heads, width 21,.*learned table/,
     /One post-norm block, taken/,
   ],
 ])) {
