@@ -51,7 +51,7 @@ test('an invention is shown next to the sinusoid, with four verdicts', async () 
   await becomes(() => verdicts(page), ['true', 'false', 'false', 'true']);
   await page.getByRole('button', { name: 'ALiBi' }).last().click();
   await becomes(() => verdicts(page), ['true', 'false']);
-  await heatmap(page, /^yours: b\(i, j, 0\)/).waitFor();
+  await heatmap(page, /^yours: the bias/).waitFor();
   assert.deepEqual(site.problems, []);
 });
 
