@@ -17,6 +17,19 @@ using validation::product;
 /// Number of keys that one task copies.
 constexpr index kCopyBlock = 512;
 
+/// Makes `head` read the mask and the bias of head h of batch entry b.
+void set_mask(const AttentionProblem& p, index b, index h, AttentionHead& head) noexcept {
+  const AttentionOptions& o = p.options;
+  if (!o.mask.is_none()) {
+    head.mask = rows_at(o.mask, b, h);
+    head.mask_cols = o.mask.size(3);
+  }
+  if (!o.bias.is_none()) {
+    head.bias = rows_at(o.bias, b, h);
+    head.bias_cols = o.bias.size(3);
+  }
+}
+
 /// Causal order, window, valid lengths and key lengths each restrict a query to an interval of
 /// keys. Their intersection is also an interval.
 KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
@@ -46,6 +59,39 @@ KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
     }
   }
   return ranges;
+}
+
+/// Summarises mask and bias, each distinct part of them once.
+MaskSummary summarize_mask(const AttentionProblem& p, runtime::Execution& run) {
+  const ConstMask& mask = p.options.mask;
+  const ConstTensor& bias = p.options.bias;
+  if (mask.is_none() && bias.is_none()) return {};
+  const auto distinct = [&](int dimension, index count) {
+    const bool differs = (!mask.is_none() && mask.stride(dimension) != 0) ||
+                         (!bias.is_none() && bias.stride(dimension) != 0);
+    return differs ? count : std::min<index>(count, 1);
+  };
+  const index batch = distinct(0, p.batch);
+  const index heads = distinct(1, p.query_heads);
+  const index rows = distinct(2, kernels::pieces(p.num_queries, kernels::kSummaryQueries));
+  const index cols = kernels::pieces(p.num_keys, kernels::kSummaryKeys);
+  auto* const summary =
+      run.take<std::uint8_t>(product("mask", {batch, heads, rows, cols}), "attention mask summary");
+  const double work = static_cast<double>(batch * heads * rows) *
+                      static_cast<double>(p.num_keys * kernels::kSummaryQueries) / 8;
+  run.parallel_for(batch * heads * rows, work, [&](index task, int) noexcept {
+    const index b = task / rows / heads;
+    const index h = task / rows % heads;
+    AttentionHead head;
+    head.num_queries = p.num_queries;
+    head.num_keys = p.num_keys;
+    set_mask(p, b, h, head);
+    run.kernels().summarize_mask(head, task % rows * kernels::kSummaryQueries,
+                                 summary + task * cols);
+  });
+  return {{summary, rows > 1 ? cols : 0},
+          batch > 1 ? heads * rows * cols : 0,
+          heads > 1 ? rows * cols : 0};
 }
 
 /// Returns x itself if it is float32, and otherwise a float32 copy.
@@ -170,8 +216,6 @@ AttentionHead common_head(const AttentionProblem& p, const kernels::KernelTable&
   head.softcap = o.softcap;
   head.max_distance = p.max_distance;
   if (!o.log_sum_exp.is_none()) head.log_sum_exp_row = o.log_sum_exp.stride(2);
-  if (!o.mask.is_none()) head.mask_cols = o.mask.size(3);
-  if (!o.bias.is_none()) head.bias_cols = o.bias.size(3);
   if (o.dropout > 0) {
     head.random_words = kernels.random_words;
     head.random_seed = o.dropout_random.seed;
@@ -193,6 +237,7 @@ AttentionPlan::AttentionPlan(const AttentionProblem& problem, index value_cols,
     : problem_(problem),
       value_cols_(value_cols),
       key_ranges_(make_key_ranges(problem, run)),
+      mask_summary_(summarize_mask(problem, run)),
       query_(products == Products::kBf16Pairs ? ConstTensor() : make_query(problem.query, run)),
       output_(make_output(problem.output, run)),
       keys_(make_rows("key", problem.key, problem.head_dim,
@@ -243,8 +288,9 @@ void AttentionPlan::set_head(index b, index h, AttentionHead& head) const noexce
   if (!o.log_sum_exp.is_none()) head.log_sum_exp = o.log_sum_exp.pointer(b, h);
   head.key_begin = key_ranges_.begin + table * p.num_queries;
   head.key_end = key_ranges_.end + table * p.num_queries;
-  if (!o.mask.is_none()) head.mask = rows_at(o.mask, b, h);
-  if (!o.bias.is_none()) head.bias = rows_at(o.bias, b, h);
+  set_mask(p, b, h, head);
+  head.mask_summary = mask_summary_.first;
+  head.mask_summary.data += b * mask_summary_.batch + h * mask_summary_.head;
   if (distance_bias_) {
     head.distance_bias = distance_bias_ +
                          (table * p.query_heads + h) * (p.num_queries + p.num_keys) +

@@ -30,6 +30,13 @@ struct KeyRanges {
   std::int32_t* end;
 };
 
+/// What each part of the mask excludes: AttentionHead::mask_summary of the first head. Heads and
+/// batch entries that share a mask share its summary.
+struct MaskSummary {
+  kernels::Strided<const std::uint8_t> first;
+  kernels::index batch = 0, head = 0;  ///< strides
+};
+
 /// A call of attention in the form that the kernels read: its tensors, and tables computed from its
 /// options. The tables are in scratch memory. If the call does not need a table, the pointer to the
 /// table is null. Both the forward and the backward pass use a plan to iterate over heads.
@@ -76,7 +83,8 @@ class AttentionPlan {
  private:
   const AttentionProblem& problem_;
   kernels::index value_cols_;
-  KeyRanges key_ranges_;          ///< (tables, Nq)
+  KeyRanges key_ranges_;  ///< (tables, Nq)
+  MaskSummary mask_summary_;
   ConstTensor query_;             ///< (B, Hq, Nq, D); none with kBf16Pairs
   Tensor output_;                 ///< (B, Hq, Nq, Dv)
   HeadRows keys_, values_;        ///< (B, Hkv, Nk, D), (B, Hkv, Nk, value columns)

@@ -43,7 +43,6 @@ template <class Tiles>
 void attend(const typename Tiles::Head& head, index row_begin, index row_end,
             const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {
   constexpr index kQueries = Tiles::kQueries;
-  constexpr index kTileKeys = Tiles::Isa::kTileKeys;
   using Scratch = typename Tiles::Scratch;
   const auto scratch = [&](index i) {
     return Scratch(head, memory, memory + Scratch::shared_size(head) + i * Scratch::own_size(head));
@@ -51,22 +50,12 @@ void attend(const typename Tiles::Head& head, index row_begin, index row_end,
   for (index row = row_begin; row < row_end; row += kPassBlocks * kQueries) {
     QueryBlock blocks[kPassBlocks];
     index count = 0;
-    index key_begin = head.num_keys;
-    index key_end = 0;
     for (index first = row; first < row_end && count < kPassBlocks; first += kQueries) {
-      const QueryBlock block =
+      blocks[count] =
           begin_block<Tiles>(head, first, std::min(kQueries, row_end - first), scratch(count));
-      key_begin = std::min(key_begin, block.key_begin);
-      key_end = std::max(key_end, block.key_end);
-      blocks[count++] = block;
+      ++count;
     }
-    // Tiles begin at multiples of their size, even if a block skips the first keys of a tile.
-    for (index key0 = key_begin / kTileKeys * kTileKeys; key0 < key_end; key0 += kTileKeys) {
-      Tiles::prepare_tile(head, key0, scratch(0));
-      for (index i = 0; i < count; ++i) {
-        attend_tile<Tiles>(head, blocks[i], key0, key0 + kTileKeys, nullptr, scratch(i));
-      }
-    }
+    attend_blocks<Tiles>(head, blocks, count, nullptr, scratch);
     for (index i = 0; i < count; ++i) {
       finish_block<Tiles>(head, blocks[i], outputs, num_outputs, scratch(i));
     }

@@ -21,6 +21,14 @@ inline constexpr index kFewKeys = 16;
 /// Number of keys per part if the keys of a query are split; a multiple of kRowBlockKeys.
 inline constexpr index kSplitKeys = 2 * kRowBlockKeys;
 
+/// A mask is summarised in squares of this many queries and keys.
+inline constexpr index kSummaryQueries = 16;
+inline constexpr index kSummaryKeys = 64;
+/// The bits of a square's summary: a query of the square may attend to a key of it; a query of the
+/// square may not. The squares of a tile are combined by OR.
+inline constexpr std::uint8_t kHasAttended = 1;
+inline constexpr std::uint8_t kHasExcluded = 2;
+
 /// The stages of a score on its way to a weight, in the order in which attention computes them.
 enum class ScoreStage : int {
   kScaled,   ///< scores: scale · q·k plus the relative-key term
@@ -57,6 +65,10 @@ struct AttentionHead {
   const std::int32_t* key_end = nullptr;
   Strided<const std::uint8_t> mask;  ///< (num_queries, mask_cols), or none; zeros exclude keys
   index mask_cols = 0;               ///< number of columns of the mask; later keys are excluded
+  /// What each square of mask and bias contains, or none: one row for every kSummaryQueries queries
+  /// and one column for every kSummaryKeys keys. The bias sets kHasExcluded only if it excludes the
+  /// whole square.
+  Strided<const std::uint8_t> mask_summary;
 
   // Bias.
   Strided<const float> bias;  ///< (num_queries, bias_cols), added to the score; or none

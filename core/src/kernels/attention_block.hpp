@@ -35,18 +35,15 @@ QueryBlock begin_block(const typename Tiles::Head& head, index first, index coun
   Tiles::load_queries(head, block, scratch);
   const SoftmaxStart start = start_from_sink<Isa>(head);
   for (index r = 0; r < block.lanes; ++r) {
-    const bool real = r < block.count;
     scratch.max[r] = start.max;
     scratch.sum[r] = start.sum;
-    scratch.key_begin[r] = real ? head.key_begin[block.first + r] : 0;
-    scratch.key_end[r] = real ? head.key_end[block.first + r] : 0;
   }
   Tiles::begin(head, block, start.sum, scratch);
   index key_begin = head.num_keys;
-  for (index r = 0; r < count; ++r) {
-    if (scratch.key_begin[r] >= scratch.key_end[r]) continue;
-    key_begin = std::min<index>(key_begin, scratch.key_begin[r]);
-    block.key_end = std::max<index>(block.key_end, scratch.key_end[r]);
+  for (index row = first; row < first + count; ++row) {
+    if (head.key_begin[row] >= head.key_end[row]) continue;
+    key_begin = std::min<index>(key_begin, head.key_begin[row]);
+    block.key_end = std::max<index>(block.key_end, head.key_end[row]);
   }
   block.key_begin = key_begin / Tiles::kKeyStep * Tiles::kKeyStep;
   return block;
@@ -59,8 +56,9 @@ template <class Scratch>
 ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block, index r,
                               const Scratch& scratch) noexcept {
   if (scratch.max[r] != kMinusInfinity) return std::abs(scratch.max[r]) < kLargestExponent;
-  for (index key = scratch.key_begin[r]; key < scratch.key_end[r]; ++key) {
-    if (is_attended<typename Scratch::Isa>(head, block.first + r, key)) return false;
+  const index row = block.first + r;
+  for (index key = head.key_begin[row]; key < head.key_end[row]; ++key) {
+    if (is_attended<typename Scratch::Isa>(head, row, key)) return false;
   }
   return true;
 }
@@ -93,13 +91,9 @@ template <class Tiles>
 QueryBlock recompute_queries(const typename Tiles::Head& head, index first, index count,
                              const bool* selected,
                              const typename Tiles::Scratch& scratch) noexcept {
-  constexpr index kTileKeys = Tiles::Isa::kTileKeys;
   const QueryBlock block = begin_block<Tiles>(head, first, count, scratch);
-  for (index key0 = block.key_begin / kTileKeys * kTileKeys; key0 < block.key_end;
-       key0 += kTileKeys) {
-    Tiles::prepare_tile(head, key0, scratch);
-    attend_tile<Tiles>(head, block, key0, key0 + kTileKeys, selected, scratch);
-  }
+  attend_blocks<Tiles>(head, &block, 1, selected,
+                       [&](index) -> const typename Tiles::Scratch& { return scratch; });
   Tiles::finish(head, block, scratch);
   for (index r = 0; r < count; ++r) {
     if (selected[r]) finish_query<Tiles>(head, block, r, scratch);

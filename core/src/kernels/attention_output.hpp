@@ -2,6 +2,7 @@
 
 // The final step of every attention kernel: writes outputs and requested stages of the scores.
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/attention_scores.hpp"
@@ -80,11 +81,20 @@ ATTN_INLINE void store_row(const ScoreOutput& out, index row, index key0, index 
   copy_row<Isa>(keys, scores, 1, out.data + row * out.row + key0 * out.col, out.col);
 }
 
+/// Stores a row of a stage whose keys are all excluded.
+template <class Isa>
+void store_excluded(const ScoreOutput& out, index row, index key0, index keys,
+                    float* scores) noexcept {
+  std::fill_n(scores, keys, out.stage == ScoreStage::kWeights ? 0.0F : kMinusInfinity);
+  store_row<Isa>(out, row, key0, keys, scores);
+}
+
 /// Computes the requested stage from a row of scale · q·k and stores it.
 template <class Isa>
 void store_scores(const AttentionHead& head, const ScoreOutput& out, index row, index key0,
                   index keys, const float* relative_products, float* scores) noexcept {
   modify_scores<Isa>(head, row, key0, keys, relative_products, out.stage, scores);
+  if (out.stage >= ScoreStage::kBiased) exclude<Isa>(head, row, key0, keys, scores);
   store_row<Isa>(out, row, key0, keys, scores);
 }
 

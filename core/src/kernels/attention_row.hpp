@@ -162,10 +162,12 @@ void add_keys(const AttentionHead& head, index row, index key_begin, index key_e
               bool skip_excluded, const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
   for (index key0 = key_begin; key0 < key_end; key0 += kRowBlockKeys) {
     const index keys = std::min(kRowBlockKeys, key_end - key0);
+    if (find_coverage<Isa>(head, row, 1, key0, keys) == Coverage::kNone) continue;
     const index padded_keys = round_up(keys, kWidth<Isa>);
     dot_keys<Isa>(head, scratch, key0, keys, scratch.scores);
     modify_scores<Isa>(head, row, key0, keys, scratch.relative_products, ScoreStage::kWeights,
                        scratch.scores);
+    exclude<Isa>(head, row, key0, keys, scratch.scores);
     const float old_max = *sums.row_max;
     const float new_max = std::max(old_max, max_of<Isa>(scratch.scores, padded_keys));
     const float sum = exp_all<Isa>(scratch.scores, padded_keys, max_or_zero<Isa>(new_max), 1.0F);
@@ -203,12 +205,18 @@ void write_row(const AttentionHead& head, index row, const ScoreOutput& out,
   float* scores = scratch.scores;
   for (index key0 = 0; key0 < head.num_keys; key0 += kRowBlockKeys) {
     const index keys = std::min(kRowBlockKeys, head.num_keys - key0);
+    if (out.stage >= ScoreStage::kBiased &&
+        find_coverage<Isa>(head, row, 1, key0, keys) == Coverage::kNone) {
+      store_excluded<Isa>(out, row, key0, keys, scores);
+      continue;
+    }
     dot_keys<Isa>(head, scratch, key0, keys, scores);
     if (out.stage != ScoreStage::kWeights) {
       store_scores<Isa>(head, out, row, key0, keys, scratch.relative_products, scores);
       continue;
     }
     modify_scores<Isa>(head, row, key0, keys, scratch.relative_products, out.stage, scores);
+    exclude<Isa>(head, row, key0, keys, scores);
     exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), max_or_zero<Isa>(*sums.row_max),
                  reciprocal_sum<Isa>(*sums.row_sum));
     store_weights<Isa>(head, out, row, key0, keys, *sums.row_sum, scores);

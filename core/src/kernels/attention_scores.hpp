@@ -1,14 +1,13 @@
 #pragma once
 
 // The steps that turn q·k into the input of the softmax, and the steps that change the weights
-// after the softmax. All steps except key ranges work along a row, which contains the scores of one
-// query. Every attention kernel and the backward pass use these steps.
+// after the softmax. All steps work along a row, which contains the scores of one query. Every
+// attention kernel and the backward pass use these steps.
 
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/attention_args.hpp"
-#include "kernels/softmax.hpp"
+#include "kernels/attention_exclusion.hpp"
 #include "kernels/tanh.hpp"
 
 namespace attn::kernels {
@@ -55,56 +54,6 @@ void sum_by_distance(const AttentionHead& head, index row, index key0, index key
   for (index j = span.last; j < keys; ++j) distance_sums[2 * head.max_distance] += weights[j];
 }
 
-/// True if query `row` may attend to `key`. The score alone does not show this, because an attended
-/// key may also have a score of −∞.
-template <class Isa>
-ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) noexcept {
-  if (key < head.key_begin[row] || key >= head.key_end[row]) return false;
-  if (head.mask && (key >= head.mask_cols || head.mask(row, key) == 0)) {
-    return false;
-  }
-  return !head.bias || (key < head.bias_cols && head.bias(row, key) != kMinusInfinity);
-}
-
-/// Sets the scores of excluded keys to −∞, and also the elements that pad the row to whole vectors.
-template <class Isa>
-ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index keys,
-                         float* scores) noexcept {
-  if (head.mask) {
-    const std::uint8_t* mask = head.mask.at(row, key0);
-    const index within = std::clamp<index>(head.mask_cols - key0, 0, keys);
-    for (index j = 0; j < within; ++j) {
-      if (mask[j * head.mask.col] == 0) scores[j] = kMinusInfinity;
-    }
-    for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;
-  }
-  const index begin = std::clamp<index>(head.key_begin[row] - key0, 0, keys);
-  const index end = std::clamp<index>(head.key_end[row] - key0, begin, keys);
-  for (index j = 0; j < begin; ++j) scores[j] = kMinusInfinity;
-  for (index j = end; j < round_up(keys, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
-}
-
-/// Sets scores of a tile (keys from key0 on × queries) to −∞ if they are outside their query's key
-/// range. Processes queries [first, last), which make up whole vectors.
-template <class Isa>
-ATTN_INLINE void exclude_by_range(const std::int32_t* key_begin, const std::int32_t* key_end,
-                                  index first, index last, index key0, index keys, float* tile,
-                                  index tile_row) noexcept {
-  using F = Floats<Isa>;
-  using I = xsimd::as_integer_t<F>;
-  for (index i = first; i < last; i += kWidth<Isa>) {
-    const I begin = I::load_unaligned(key_begin + i);
-    const I end = I::load_unaligned(key_end + i);
-    for (index j = 0; j < keys; ++j) {
-      const I key(static_cast<std::int32_t>(key0 + j));
-      float* scores = tile + j * tile_row + i;
-      xsimd::select(xsimd::batch_bool_cast<float>((key < begin) | (key >= end)), F(kMinusInfinity),
-                    F::load_unaligned(scores))
-          .store_unaligned(scores);
-    }
-  }
-}
-
 /// scores_j = c · tanh(scores_j / c). Processes whole vectors.
 template <class Isa>
 ATTN_INLINE void cap_scores(const AttentionHead& head, index keys, float* scores) noexcept {
@@ -135,8 +84,8 @@ ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, i
   }
 }
 
-/// Computes the requested stage from a row of scale · q·k, in place. `relative_products` are the
-/// row's products for add_relative_keys, or null.
+/// Computes the requested stage from a row of scale · q·k, in place, except that only a bias
+/// excludes keys. `relative_products` are the row's products for add_relative_keys, or null.
 template <class Isa>
 void modify_scores(const AttentionHead& head, index row, index key0, index keys,
                    const float* relative_products, ScoreStage stage, float* scores) noexcept {
@@ -147,7 +96,6 @@ void modify_scores(const AttentionHead& head, index row, index key0, index keys,
   if (head.softcap > 0) cap_scores<Isa>(head, keys, scores);
   if (stage == ScoreStage::kCapped) return;
   bias_scores<Isa>(head, row, key0, keys, scores);
-  exclude<Isa>(head, row, key0, keys, scores);
 }
 
 /// Sets dropped weights to 0 and divides the others by the probability of being kept. `key0` is a

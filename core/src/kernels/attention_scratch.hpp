@@ -2,8 +2,6 @@
 
 // The memory that a block of queries uses while it processes the keys.
 
-#include <cstdint>
-
 #include "kernels/attention_row.hpp"
 
 namespace attn::kernels {
@@ -29,14 +27,9 @@ struct QueryBlock {
 };
 
 /// True if log2 e can be folded into the scale. This requires that scores are plain products of
-/// queries and keys, without softcap, bias or relative keys.
+/// queries and keys, without softcap, bias or relative keys, which work on rows of scores.
 ATTN_INLINE bool has_plain_scores(const AttentionHead& head) noexcept {
   return !(head.softcap > 0 || head.bias || head.distance_bias || head.packed_relative_keys);
-}
-/// True if scores need steps other than scale and exclusion by key ranges. These other steps work
-/// on rows.
-ATTN_INLINE bool works_on_rows(const AttentionHead& head) noexcept {
-  return head.mask || !has_plain_scores(head);
 }
 
 /// The scratch memory of one block of queries, for every kind of tile. The blocks of a pass share
@@ -52,7 +45,7 @@ struct BlockScratch {
   static index own_size(const AttentionHead& head, index depth) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
                            (head.relative_values ? relative_cols<Isa>(head) : 0);
-    return kQueries * (depth + value_cols<Isa>(head) + 4 + relative);
+    return kQueries * (depth + value_cols<Isa>(head) + 2 + relative);
   }
   /// Number of floats that the blocks of a pass share.
   static index shared_size(const AttentionHead& head) noexcept {
@@ -69,8 +62,6 @@ struct BlockScratch {
     accumulator = take(own, value_cols<Isa>(head));
     max = take(own, 1);
     sum = take(own, 1);
-    key_begin = reinterpret_cast<std::int32_t*>(take(own, 1));
-    key_end = reinterpret_cast<std::int32_t*>(take(own, 1));
     if (head.packed_relative_keys) relative_products = take(own, relative_cols<Isa>(head));
     if (head.relative_values) distance_weights = take(own, relative_cols<Isa>(head));
   }
@@ -82,8 +73,6 @@ struct BlockScratch {
   float* max;          ///< for each query, an integer near the largest score so far, or −∞
   float* sum;          ///< per query
   float* factor;       ///< for each query, the factor that rescales its sums
-  std::int32_t* key_begin;
-  std::int32_t* key_end;
   float* rows;                         ///< kQueries × kScoreRow
   float* relative_products = nullptr;  ///< kQueries × relative columns
   float* distance_weights = nullptr;   ///< kQueries × relative columns: sums of weights for each

@@ -25,7 +25,7 @@
 //
 // The softmax takes scores in units of ln 2, that is, scores · log2 e. The factors scale and log2 e
 // are applied as early as the arithmetic allows. The steps of modify_tile that need the scores of a
-// query in a row (works_on_rows) multiply by score_factor first and by row_factor last:
+// query in a row (if has_plain_scores is false) multiply by score_factor first and by row_factor last:
 //
 //   tiles              queries          score_tile          score_factor  row_factor  softmax
 //   floats, plain (1)  scale · log2 e   scale · log2 e·q·k  1             1           1
@@ -97,14 +97,35 @@ ATTN_INLINE const float* relative_products_of(const AttentionHead& head, index r
              : nullptr;
 }
 
+/// The keys of a tile that a block of queries processes.
+struct TileKeys {
+  index first;
+  index count;
+  Coverage coverage;
+};
+
+/// The keys of the tile that begins at key0, a multiple of the tile size, and whether any query of
+/// the block attends to them.
+template <class Tiles>
+ATTN_INLINE TileKeys find_tile_keys(const AttentionHead& head, const QueryBlock& block,
+                                    index key0) noexcept {
+  const index first = std::max(key0, block.key_begin);
+  const index count = std::min(key0 + Tiles::Isa::kTileKeys, block.key_end) - first;
+  if (count <= 0) return {first, 0, Coverage::kNone};
+  return {first, count,
+          find_coverage<typename Tiles::Isa>(head, block.first, block.count, first, count)};
+}
+
 /// Caps, biases and excludes the scores of a tile; excluded scores are −∞. Rows of scores are
 /// multiplied by score_factor and row_factor, as in the table above.
 template <class Tiles>
-ATTN_INLINE void modify_tile(const typename Tiles::Head& head, const QueryBlock& block, index key0,
-                             index keys, const typename Tiles::Scratch& scratch) noexcept {
+ATTN_INLINE void modify_tile(const typename Tiles::Head& head, const QueryBlock& block,
+                             const TileKeys& tile,
+                             const typename Tiles::Scratch& scratch) noexcept {
   using Isa = typename Tiles::Isa;
   using Scratch = typename Tiles::Scratch;
-  if (works_on_rows(head)) {
+  const auto [key0, keys, coverage] = tile;
+  if (!has_plain_scores(head)) {
     transpose_tile(block, keys, scratch, Tiles::score_factor(head));
     for (index r = 0; r < block.count; ++r) {
       modify_scores<Isa>(head, block.first + r, key0, keys, relative_products_of(head, r, scratch),
@@ -112,29 +133,21 @@ ATTN_INLINE void modify_tile(const typename Tiles::Head& head, const QueryBlock&
     }
     transpose<Isa>(block.count, keys, {scratch.rows, Scratch::kScoreRow}, Tiles::row_factor(head),
                    {scratch.tile, Tiles::kQueries});
-    return;
   }
-  bool whole = true;
-  for (index r = 0; r < block.count; ++r) {
-    whole &= scratch.key_begin[r] <= key0 && scratch.key_end[r] >= key0 + keys;
-  }
-  if (whole) return;
-  exclude_by_range<Isa>(scratch.key_begin, scratch.key_end, 0, block.lanes, key0, keys,
-                        scratch.tile, Tiles::kQueries);
+  if (coverage == Coverage::kAll) return;
+  exclude_in_tile<Isa>(head, block.first, 0, block.count, block.lanes, key0, keys, scratch.tile,
+                       Tiles::kQueries);
 }
 
-/// Processes keys [key_begin, key_end) of a block. These keys are part of one tile. With
-/// `selected`, processes only the selected queries and does not even multiply excluded values by
-/// zero. NaN and infinity in excluded values then do not change any bit of the results.
+/// Processes the keys of a tile. With `selected`, processes only the selected queries and does not
+/// even multiply excluded values by zero. NaN and infinity in excluded values then do not change any
+/// bit of the results.
 template <class Tiles>
-void attend_tile(const typename Tiles::Head& head, const QueryBlock& block, index key_begin,
-                 index key_end, const bool* selected,
-                 const typename Tiles::Scratch& scratch) noexcept {
-  const index key0 = std::max(key_begin, block.key_begin);
-  const index keys = std::min(key_end, block.key_end) - key0;
-  if (keys <= 0) return;
+void attend_tile(const typename Tiles::Head& head, const QueryBlock& block, const TileKeys& tile,
+                 const bool* selected, const typename Tiles::Scratch& scratch) noexcept {
+  const auto [key0, keys, coverage] = tile;
   Tiles::score_tile(head, block, key0, keys, scratch);
-  modify_tile<Tiles>(head, block, key0, keys, scratch);
+  modify_tile<Tiles>(head, block, tile, scratch);
   Tiles::softmax(head, block, key0, keys, scratch);
   if (!selected) {
     Tiles::add_values(head, 0, block.count, keys, Tiles::all_values(head, key0, scratch), scratch);
@@ -144,6 +157,31 @@ void attend_tile(const typename Tiles::Head& head, const QueryBlock& block, inde
     if (!selected[r]) continue;
     Tiles::add_values(head, r, r + 1, keys,
                       Tiles::attended_values(head, block.first + r, key0, keys, scratch), scratch);
+  }
+}
+
+/// Runs `count` blocks over the keys, tile by tile; scratch_of(i) is the memory of block i. Tiles
+/// without an attended key are skipped: they would add zeros to sums that then keep their bits.
+template <class Tiles, class ScratchOf>
+void attend_blocks(const typename Tiles::Head& head, const QueryBlock* blocks, index count,
+                   const bool* selected, ScratchOf&& scratch_of) noexcept {
+  constexpr index kTileKeys = Tiles::Isa::kTileKeys;
+  index key_begin = head.num_keys;
+  index key_end = 0;
+  for (index i = 0; i < count; ++i) {
+    key_begin = std::min(key_begin, blocks[i].key_begin);
+    key_end = std::max(key_end, blocks[i].key_end);
+  }
+  // Tiles begin at multiples of their size, even if a block skips the first keys of a tile.
+  for (index key0 = key_begin / kTileKeys * kTileKeys; key0 < key_end; key0 += kTileKeys) {
+    bool is_prepared = false;
+    for (index i = 0; i < count; ++i) {
+      const TileKeys tile = find_tile_keys<Tiles>(head, blocks[i], key0);
+      if (tile.coverage == Coverage::kNone) continue;
+      if (!is_prepared) Tiles::prepare_tile(head, key0, scratch_of(0));
+      is_prepared = true;
+      attend_tile<Tiles>(head, blocks[i], tile, selected, scratch_of(i));
+    }
   }
 }
 

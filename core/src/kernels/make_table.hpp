@@ -36,6 +36,7 @@ constexpr KernelTable make_table() noexcept {
       .stored_product_rows = kFewRows<Isa>,
       .stored_product = &stored_product<Isa>,
       .widen_panels = &widen_panels<Isa>,
+      .summarize_mask = &summarize_mask<Isa>,
       .attention_rows = kPassBlocks * FloatTiles<Isa>::kQueries,
       .attention_step = FloatTiles<Isa>::kQueries,
       .attention_scratch = &attention_scratch<FloatTiles<Isa>>,

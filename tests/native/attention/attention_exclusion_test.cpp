@@ -222,6 +222,157 @@ TEST_P(AttentionExclusionTest, all_options_together) {
   }
 }
 
+// ---- Masks that exclude whole tiles
+
+/// Masks for (queries × keys) with tiles of every kind: without an attended key, without an
+/// excluded key, and mixed.
+std::vector<std::pair<std::string, std::vector<std::uint8_t>>> tile_masks(std::int64_t queries,
+                                                                          std::int64_t keys,
+                                                                          Random& random) {
+  const auto size = static_cast<std::size_t>(queries * keys);
+  const auto make = [&](auto&& attends) {
+    std::vector<std::uint8_t> mask;
+    for (std::int64_t i = 0; i < queries; ++i) {
+      for (std::int64_t j = 0; j < keys; ++j) mask.push_back(attends(i, j) ? 1 : 0);
+    }
+    return mask;
+  };
+  std::vector<std::uint8_t> documents = attn_test::document_mask(queries, keys);
+  std::vector<std::uint8_t> empty_rows = documents;
+  for (std::int64_t i = 0; i < queries; i += 3) {
+    std::fill_n(empty_rows.begin() + i * keys, keys, std::uint8_t{0});
+  }
+  return {{"documents", std::move(documents)},
+          {"documents with empty rows", std::move(empty_rows)},
+          {"chessboard", make([](auto i, auto j) { return (i / 48 + j / 64) % 2 == 0; })},
+          {"bands", make([](auto, auto j) { return j / 100 % 2 == 1; })},
+          {"one key", make([](auto, auto j) { return j == 0; })},
+          {"last key", make([&](auto, auto j) { return j == keys - 1; })},
+          {"random", make([&](auto, auto) { return random.chance(0.5); })},
+          {"any number but 0 is true", std::vector<std::uint8_t>(size, 128)},
+          {"nothing", std::vector<std::uint8_t>(size, 0)}};
+}
+
+TEST_P(AttentionExclusionTest, masks_of_whole_tiles) {
+  Random random;
+  for (const auto& [queries, keys] : {std::pair{1, 700}, std::pair{17, 130}, std::pair{129, 257},
+                                      std::pair{200, 64}, std::pair{50, 15}}) {
+    for (const auto& [name, mask] : tile_masks(queries, keys, random)) {
+      SCOPED_TRACE(name + ", " + std::to_string(queries) + " × " + std::to_string(keys));
+      AttentionProblem p({.query_heads = 2,
+                          .key_heads = 1,
+                          .num_queries = queries,
+                          .num_keys = keys,
+                          .head_dim = 5,
+                          .value_dim = 9},
+                         random);
+      p.mask = mask;
+      p.mask_shape = {queries, keys};
+      expect_matches_reference(p, context());
+      p.layout = Layout::kReversed;
+      p.causal = true;
+      p.diagonal = Diagonal::bottom_right();
+      p.sinks = random.normals(2);
+      expect_matches_reference(p, context());
+      p.softcap = 3;
+      p.bias_shape = {queries, keys};
+      for (const std::uint8_t attends : mask) {
+        p.bias.push_back(attends ? random.normal() : -kInfinity);
+      }
+      expect_matches_reference(p, context());
+      p.mask.clear();
+      expect_matches_reference(p, context());
+    }
+  }
+}
+
+TEST_P(AttentionExclusionTest, masks_of_whole_tiles_differ_between_heads_and_entries) {
+  Random random;
+  constexpr std::int64_t kQueries = 70, kKeys = 200;
+  for (const bool by_entry : {false, true}) {
+    for (const bool by_head : {false, true}) {
+      AttentionProblem p({.batch = 2,
+                          .query_heads = 4,
+                          .key_heads = 2,
+                          .num_queries = kQueries,
+                          .num_keys = kKeys,
+                          .head_dim = 4,
+                          .value_dim = 4},
+                         random);
+      p.mask_shape = {by_entry ? 2 : 1, by_head ? 4 : 1, kQueries, kKeys};
+      for (const auto& [name, mask] : tile_masks(kQueries, kKeys, random)) {
+        if (std::ssize(p.mask) == AttentionProblem::count(p.mask_shape)) break;
+        p.mask.insert(p.mask.end(), mask.begin(), mask.end());
+      }
+      p.bias_shape = {by_head ? 1 : 2, by_head ? 4 : 1, 1, kKeys};
+      p.bias = random.normals(AttentionProblem::count(p.bias_shape));
+      std::fill_n(p.bias.begin() + 128, 72, -kInfinity);
+      expect_matches_reference(p, context());
+    }
+  }
+}
+
+// The result of a query depends only on its own row of the mask. If some rows attend to all keys,
+// no tile can be skipped.
+TEST_P(AttentionExclusionTest, skipping_tiles_changes_no_bit) {
+  Random random;
+  for (const bool with_terms : {false, true}) {
+    for (const auto& [queries, keys] : {std::pair{150, 300}, std::pair{49, 700}}) {
+      for (const auto& [name, mask] : tile_masks(queries, keys, random)) {
+        SCOPED_TRACE(name + ", " + std::to_string(queries) + " × " + std::to_string(keys));
+        AttentionProblem p(
+            {.num_queries = queries, .num_keys = keys, .head_dim = 20, .value_dim = 17}, random);
+        p.mask = mask;
+        p.mask_shape = {queries, keys};
+        if (with_terms) {
+          p.softcap = 3;
+          p.window = Window{.left = 200, .right = 40};
+          p.diagonal = Diagonal::bottom_right();
+          p.max_distance = 3;
+          p.relative_keys = random.normals(7 * 20);
+          p.relative_values = random.normals(7 * 17);
+          p.dropout = 0.25F;
+        }
+        const AttentionOutputs skipped = attend(p, context());
+        std::vector<std::int64_t> changed =
+            attn_test::let_some_rows_attend_to_all(p.mask, queries, keys);
+        const AttentionOutputs whole = attend(p, context());
+        for (std::int64_t i = 0; i < queries; ++i) {
+          if (std::ranges::count(changed, i) != 0) continue;
+          const auto row = [&](const std::vector<float>& x, std::int64_t cols) {
+            return std::vector<float>(x.begin() + i * cols, x.begin() + (i + 1) * cols);
+          };
+          ASSERT_TRUE(same_bits(row(skipped.output, 17), row(whole.output, 17))) << i;
+          ASSERT_TRUE(same_bits(row(skipped.weights, keys), row(whole.weights, keys))) << i;
+          ASSERT_TRUE(same_bits(row(skipped.biased_scores, keys), row(whole.biased_scores, keys)))
+              << i;
+          ASSERT_EQ(skipped.log_sum_exp[static_cast<std::size_t>(i)],
+                    whole.log_sum_exp[static_cast<std::size_t>(i)]);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AttentionExclusionTest, a_mask_of_causal_order_gives_the_bits_of_causal_order) {
+  Random random;
+  for (const auto& [queries, keys] : {std::pair{150, 300}, std::pair{1, 700}}) {
+    AttentionProblem p({.num_queries = queries, .num_keys = keys, .head_dim = 20, .value_dim = 17},
+                       random);
+    p.causal = true;
+    const AttentionOutputs causal = attend(p, context());
+    p.causal = false;
+    p.mask_shape = {queries, keys};
+    for (int i = 0; i < queries; ++i) {
+      for (int j = 0; j < keys; ++j) p.mask.push_back(j <= i);
+    }
+    const AttentionOutputs masked = attend(p, context());
+    EXPECT_TRUE(same_bits(masked.output, causal.output));
+    EXPECT_TRUE(same_bits(masked.weights, causal.weights));
+    EXPECT_TRUE(same_bits(masked.log_sum_exp, causal.log_sum_exp));
+  }
+}
+
 // ---- NaN and infinity
 
 /// Fills excluded keys and values with NaN and infinities, which must not affect a result.
@@ -274,6 +425,21 @@ TEST_P(AttentionExclusionTest, nothing_leaks_from_masked_keys) {
   std::vector<std::pair<int, int>> masked{{290, 300}};
   for (int j = 3; j < 300; j += 7) masked.emplace_back(j, j + 1);
   Poison::expect_no_leak(p, masked, context());
+}
+
+TEST_P(AttentionExclusionTest, nothing_leaks_from_tiles_without_an_attended_key) {
+  Random random;
+  for (const std::int64_t queries : {1, 60}) {
+    AttentionProblem p({.num_queries = queries, .num_keys = 900, .head_dim = 8, .value_dim = 9},
+                       random);
+    p.mask_shape = {1, 900};
+    for (int j = 0; j < 900; ++j) p.mask.push_back(j < 70 || (j >= 600 && j < 650));
+    Poison::expect_no_leak(p, {{70, 600}, {650, 900}}, context());
+    p.bias_shape = {1, 900};
+    for (const std::uint8_t attends : p.mask) p.bias.push_back(attends ? 0.5F : -kInfinity);
+    p.mask.clear();
+    Poison::expect_no_leak(p, {{70, 600}, {650, 900}}, context());
+  }
 }
 
 TEST_P(AttentionExclusionTest, nothing_leaks_from_keys_with_a_bias_of_minus_infinity) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -192,6 +193,37 @@ reference::Array rounding_of_weights(const AttentionProblem& p,
     }
   }
   return result;
+}
+
+std::vector<std::uint8_t> document_mask(std::int64_t num_queries, std::int64_t num_keys) {
+  constexpr std::int64_t kLengths[] = {64, 1, 63, 0, 65, 128, 5};
+  std::vector<std::int64_t> document;
+  for (std::size_t d = 0; std::ssize(document) < std::max(num_queries, num_keys); ++d) {
+    document.insert(document.end(), static_cast<std::size_t>(kLengths[d % std::size(kLengths)]),
+                    static_cast<std::int64_t>(d));
+  }
+  std::vector<std::uint8_t> mask;
+  for (std::int64_t i = 0; i < num_queries; ++i) {
+    for (std::int64_t j = 0; j < num_keys; ++j) {
+      mask.push_back(document[static_cast<std::size_t>(i)] ==
+                     document[static_cast<std::size_t>(j)]);
+    }
+  }
+  return mask;
+}
+
+std::vector<std::int64_t> let_some_rows_attend_to_all(std::vector<std::uint8_t>& mask,
+                                                      std::int64_t num_queries,
+                                                      std::int64_t num_keys) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < num_queries; ++i) {
+    // The last group of rows may be short, so its first row is taken.
+    if (i % 16 == 0) rows.push_back(i);
+  }
+  for (const std::int64_t row : rows) {
+    std::fill_n(mask.begin() + row * num_keys, num_keys, std::uint8_t{1});
+  }
+  return rows;
 }
 
 }  // namespace attn_test

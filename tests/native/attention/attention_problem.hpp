@@ -184,6 +184,17 @@ inline AttentionProblem grouped_problem(Random& random) {
                           random);
 }
 
+/// A mask (num_queries, num_keys) of documents that follow one another: a query attends to the keys
+/// of its own document. Documents have the lengths 64, 1, 63, 0, 65, 128, 5 and so on, over and
+/// over. Document boundaries of queries and keys are the same.
+std::vector<std::uint8_t> document_mask(std::int64_t num_queries, std::int64_t num_keys);
+
+/// In every 16 rows of a mask, lets one row attend to all keys. No part of the mask is then without
+/// an attended key. Returns the rows that were changed.
+std::vector<std::int64_t> let_some_rows_attend_to_all(std::vector<std::uint8_t>& mask,
+                                                      std::int64_t num_queries,
+                                                      std::int64_t num_keys);
+
 /// Returns entry b of a batch as a separate problem. Bias and mask may have a batch dimension.
 AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b);
 

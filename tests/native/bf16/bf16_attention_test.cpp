@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attention/attention_problem.hpp"
@@ -120,6 +122,36 @@ TEST(Bf16AttentionTest, is_within_the_stated_bound_at_awkward_sizes) {
       p.causal = true;
       p.diagonal = attn::Diagonal::bottom_right();
       expect_within_bounds(p);
+    }
+  }
+}
+
+TEST(Bf16AttentionTest, masks_of_whole_tiles) {
+  Random random;
+  for (const auto& [queries, keys] : {std::pair{150, 300}, std::pair{70, 129}}) {
+    AttentionProblem p = problem_of(
+        {.num_queries = queries, .num_keys = keys, .head_dim = 20, .value_dim = 17}, random);
+    p.mask = attn_test::document_mask(queries, keys);
+    p.mask_shape = {queries, keys};
+    expect_within_bounds(p);
+    AttentionProblem biased = p;
+    biased.bias_shape = p.mask_shape;
+    for (const std::uint8_t attends : p.mask) biased.bias.push_back(attends ? 0.5F : -kInfinity);
+    biased.mask.clear();
+    expect_within_bounds(biased);
+    // If some rows attend to all keys, no tile can be skipped. The other rows keep their bits.
+    AttentionProblem whole = p;
+    const auto changed = attn_test::let_some_rows_attend_to_all(whole.mask, queries, keys);
+    for (const auto& context : contexts()) {
+      const Result skipped = attend_as(p, *context);
+      const Result expected = attend_as(whole, *context);
+      for (std::int64_t i = 0; i < queries; ++i) {
+        if (std::ranges::count(changed, i) != 0) continue;
+        for (std::int64_t c = i * 17; c < (i + 1) * 17; ++c) {
+          const auto at = static_cast<std::size_t>(c);
+          ASSERT_EQ(skipped.output[at], expected.output[at]) << i;
+        }
+      }
     }
   }
 }

@@ -200,6 +200,67 @@ TEST_P(AttentionBackwardTest, exclusion) {
   }
 }
 
+TEST_P(AttentionBackwardTest, masks_of_whole_tiles) {
+  Random random;
+  for (const AttentionSizes& sizes : {AttentionSizes{1, 2, 1, 130, 257, 8, 5},
+                                      {2, 2, 2, 49, 65, 16, 20},
+                                      {1, 1, 1, 1, 600, 5, 9}}) {
+    SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
+    AttentionProblem p(sizes, random);
+    p.mask = attn_test::document_mask(sizes.num_queries, sizes.num_keys);
+    p.mask_shape = {sizes.num_queries, sizes.num_keys};
+    expect_matches_reference(p, random, context());
+    p.causal = true;
+    p.max_distance = 4;
+    p.relative_keys = random.normals(AttentionProblem::count(p.relative_shape(sizes.head_dim)));
+    p.relative_values = random.normals(AttentionProblem::count(p.relative_shape(sizes.value_dim)));
+    p.dropout = 0.2F;
+    expect_matches_reference(p, random, context());
+    AttentionProblem biased(sizes, random);
+    biased.bias_shape = p.mask_shape;
+    for (const std::uint8_t attends : p.mask) {
+      biased.bias.push_back(attends ? random.normal() : -std::numeric_limits<float>::infinity());
+    }
+    expect_matches_reference(biased, random, context());
+    p.mask.assign(p.mask.size(), 0);
+    expect_matches_reference(p, random, context());
+  }
+}
+
+// Rows that attend to all keys keep tiles from being skipped. A query whose output has gradient 0
+// adds zeros to the other gradients.
+TEST_P(AttentionBackwardTest, skipping_tiles_changes_no_bit) {
+  Random random;
+  for (const bool with_terms : {false, true}) {
+    for (const AttentionSizes& sizes :
+         {AttentionSizes{1, 1, 1, 150, 300, 20, 17}, {1, 1, 1, 49, 1100, 8, 8}}) {
+      AttentionProblem p(sizes, random);
+      p.mask = attn_test::document_mask(sizes.num_queries, sizes.num_keys);
+      p.mask_shape = {sizes.num_queries, sizes.num_keys};
+      if (with_terms) {
+        p.softcap = 3;
+        p.max_distance = 3;
+        p.relative_keys = random.normals(7 * sizes.head_dim);
+        p.dropout = 0.25F;
+      }
+      AttentionProblem whole = p;
+      const std::vector<std::int64_t> changed =
+          attn_test::let_some_rows_attend_to_all(whole.mask, sizes.num_queries, sizes.num_keys);
+      std::vector<float> output_gradient = random_gradient(p, random);
+      for (const std::int64_t i : changed) {
+        std::fill_n(output_gradient.begin() + i * sizes.value_dim, sizes.value_dim, 0.0F);
+      }
+      const Gradients skipped = backward(p, output_gradient, context(), with_terms);
+      const Gradients expected = backward(whole, output_gradient, context(), with_terms);
+      EXPECT_TRUE(same_bits(skipped.query, expected.query));
+      EXPECT_TRUE(same_bits(skipped.key, expected.key));
+      EXPECT_TRUE(same_bits(skipped.value, expected.value));
+      EXPECT_TRUE(same_bits(skipped.scores, expected.scores));
+      EXPECT_TRUE(same_bits(skipped.relative_keys, expected.relative_keys));
+    }
+  }
+}
+
 TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {

@@ -205,9 +205,16 @@ struct FloatTiles {
     transpose_queries(head, block, in_log2 ? head.scale * kLog2E : head.scale, scratch);
     for (index key0 = 0; key0 < head.num_keys; key0 += Isa::kTileKeys) {
       const index keys = std::min(Isa::kTileKeys, head.num_keys - key0);
+      const Coverage coverage = find_coverage<Isa>(head, block.first, block.count, key0, keys);
+      if (out.stage >= ScoreStage::kBiased && coverage == Coverage::kNone) {
+        for (index r = 0; r < block.count; ++r) {
+          store_excluded<Isa>(out, block.first + r, key0, keys, scratch.rows);
+        }
+        continue;
+      }
       score_tile(head, block, key0, keys, scratch);
       if (weights) {
-        modify_tile<FloatTiles>(head, block, key0, keys, scratch);
+        modify_tile<FloatTiles>(head, block, {key0, keys, coverage}, scratch);
         normalize(block, keys, scratch);
       }
       transpose_tile(block, keys, scratch);

@@ -138,7 +138,7 @@ struct PairTiles {
   static ATTN_INLINE void softmax(const Head& head, const QueryBlock& block, index, index keys,
                                   const Scratch& scratch) noexcept {
     // If scores went through rows, modify_tile has already multiplied them.
-    const float to_log2 = works_on_rows(head) ? 1.0F : score_factor(head) * row_factor(head);
+    const float to_log2 = has_plain_scores(head) ? score_factor(head) * row_factor(head) : 1.0F;
     for_columns<Isa, Isa::kSoftmaxVectors>(block.lanes, [&](index col, auto vectors) ATTN_INLINED {
       Floats<Isa> max[vectors], shift[vectors], factor[vectors], sum[vectors], weight[vectors];
       find_maxima<Isa, vectors>(keys, scratch.tile + col, kQueries, max);

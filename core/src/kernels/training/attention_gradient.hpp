@@ -76,6 +76,7 @@ bool GradientBlock<Isa>::backpropagate(float* query_gradients) noexcept {
   }
   for (index key0 = key_begin_, keys = 0; key0 < key_end_; key0 += keys) {
     keys = begin_tile(key0);
+    if (cover(key0, keys) == Coverage::kNone) continue;
     score_tile(key0, keys);
     differentiate_weights(key0, keys);
     if (gradient_.weights) store_weight_gradients(key0, keys);

@@ -31,6 +31,10 @@ class GradientBlock {
   bool backpropagate(float* query_gradients) noexcept;
 
  private:
+  /// How many of these keys the queries of a tile may attend to.
+  Coverage cover(index key0, index keys) const noexcept {
+    return find_coverage<Isa>(head_, first_ + first_lane_, count_ - first_lane_, key0, keys);
+  }
   bool find_keys() noexcept;
   index begin_tile(index key0) noexcept;
   void load_queries() noexcept;
@@ -60,6 +64,7 @@ class GradientBlock {
 /// Finds the keys of the chunk that any of the queries may attend to.
 template <class Isa>
 bool GradientBlock<Isa>::find_keys() noexcept {
+  if (cover(chunk_.key_begin, chunk_.key_end - chunk_.key_begin) == Coverage::kNone) return false;
   key_begin_ = chunk_.key_end;
   key_end_ = chunk_.key_begin;
   for (index r = 0; r < lanes_; ++r) {
@@ -68,11 +73,9 @@ bool GradientBlock<Isa>::find_keys() noexcept {
     const float lse = real ? gradient_.log_sum_exp[row] : kMinusInfinity;
     scratch_.log_sum_exp[r] = lse == kMinusInfinity ? 0.0F : lse * kLog2E;
     scratch_.delta[r] = real ? gradient_.delta[row] : 0.0F;
-    scratch_.key_begin[r] = real ? head_.key_begin[row] : 0;
-    scratch_.key_end[r] = real ? head_.key_end[row] : 0;
-    if (scratch_.key_begin[r] >= scratch_.key_end[r]) continue;
-    key_begin_ = std::min<index>(key_begin_, scratch_.key_begin[r]);
-    key_end_ = std::max<index>(key_end_, scratch_.key_end[r]);
+    if (!real || head_.key_begin[row] >= head_.key_end[row]) continue;
+    key_begin_ = std::min<index>(key_begin_, head_.key_begin[row]);
+    key_end_ = std::max<index>(key_end_, head_.key_end[row]);
   }
   key_begin_ = std::max(key_begin_ / kGradientTile * kGradientTile, chunk_.key_begin);
   key_end_ = std::min(key_end_, chunk_.key_end);
@@ -88,7 +91,7 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
   first_lane_ = 0;
   if (!steps_.only_ranges) return keys;
   for (index lane = 0; lane + kGradientGroup < count_; lane += kGradientGroup) {
-    const std::int32_t* ends = scratch_.key_end + lane;
+    const std::int32_t* ends = head_.key_end + first_ + lane;
     const index end = *std::max_element(ends, ends + kGradientGroup);
     if (end > key0) {
       keys = std::min(keys, end - key0);
@@ -149,17 +152,11 @@ void GradientBlock<Isa>::score_tile(index key0, index keys) noexcept {
             }
           }
           bias_scores<Isa>(head_, row, key0, keys, scores);
-          exclude<Isa>(head_, row, key0, keys, scores);
         });
-  } else {
-    bool whole = true;
-    for (index r = first_lane_; r < count_; ++r) {
-      whole &= scratch_.key_begin[r] <= key0 && scratch_.key_end[r] >= key0 + keys;
-    }
-    if (!whole) {
-      exclude_by_range<Isa>(scratch_.key_begin, scratch_.key_end, first_lane_, lanes_, key0, keys,
-                            scratch_.weights, kBlockQueries);
-    }
+  }
+  if (cover(key0, keys) != Coverage::kAll) {
+    exclude_in_tile<Isa>(head_, first_, first_lane_, count_, lanes_, key0, keys, scratch_.weights,
+                         kBlockQueries);
   }
   if (steps_.dropout) {
     for (index r = 0; r < count_; ++r) {

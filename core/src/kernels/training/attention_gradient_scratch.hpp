@@ -4,7 +4,6 @@
 // keys.
 
 #include <algorithm>
-#include <cstdint>
 
 #include "kernels/attention_scratch.hpp"
 #include "kernels/training/attention_gradient_args.hpp"
@@ -26,8 +25,7 @@ inline constexpr index kGradientGroup = 16;
 /// Row stride, in floats, of a tile that is transposed to (queries × keys).
 inline constexpr index kGradientRow = kGradientTile + kPanelWidth;
 
-/// The steps that a call needs between a score and its weight, except scale and exclusion by key
-/// ranges.
+/// The steps that a call needs between a score and its weight, except scale and exclusion.
 template <class Isa>
 struct GradientSteps {
   explicit GradientSteps(const AttentionHead& head, const AttentionGradientHead& gradient) noexcept
@@ -35,11 +33,11 @@ struct GradientSteps {
         relative_keys(gradient.relative_keys != nullptr),
         relative_values(head.relative_values != nullptr),
         in_log2(!softcap && !relative_keys && !head.bias && !head.distance_bias),
-        scores_by_row(head.mask || !in_log2),
+        scores_by_row(!in_log2),
         dropout(head.random_words != nullptr),
         gradients_by_row(softcap || relative_keys || gradient.scores || gradient.bias ||
                          gradient.distance_bias),
-        only_ranges(!scores_by_row && !relative_values && !dropout),
+        only_ranges(!scores_by_row && !head.mask && !relative_values && !dropout),
         shows_tiles(gradient.scores || gradient.weights) {}
 
   bool softcap;
@@ -84,10 +82,6 @@ struct GradientScratch {
     take(output_gradient_rows, padded_row<Isa>(head.value_dim));
     take(log_sum_exp, 1);
     take(delta, 1);
-    float* ranges = nullptr;
-    take(ranges, 2);
-    key_begin = reinterpret_cast<std::int32_t*>(ranges);
-    key_end = ranges ? key_begin + kBlockQueries : nullptr;
     relative_row = relative;
     take(key_products, relative);
     take(value_products, relative);
@@ -112,8 +106,6 @@ struct GradientScratch {
   float* log_sum_exp = nullptr;  ///< log-sum-exp of each query, in units of ln 2; 0 for a query
                                  ///< without keys
   float* delta = nullptr;        ///< per query
-  std::int32_t* key_begin = nullptr;
-  std::int32_t* key_end = nullptr;
   // Arrays for Shaw's distances, each kBlockQueries × relative_row.
   index relative_row = 0;
   float* key_products = nullptr;         ///< scale · q·a_c

@@ -1,0 +1,193 @@
+#pragma once
+
+// Which keys a query may attend to. Key ranges (causal order, windows, lengths), the boolean mask
+// and a bias of −∞ exclude keys. Every kernel asks `find_coverage` whether the keys of a tile take
+// part at all, and tests single keys only if some of them do and some do not.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/attention_args.hpp"
+#include "kernels/softmax.hpp"
+
+namespace attn::kernels {
+
+/// How much of a tile of scores takes part.
+enum class Coverage { kNone, kSome, kAll };
+
+/// True if query `row` may attend to `key`. The score alone does not show this, because an attended
+/// key may also have a score of −∞.
+template <class Isa>
+ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) noexcept {
+  if (key < head.key_begin[row] || key >= head.key_end[row]) return false;
+  if (head.mask && (key >= head.mask_cols || head.mask(row, key) == 0)) {
+    return false;
+  }
+  return !head.bias || (key < head.bias_cols && head.bias(row, key) != kMinusInfinity);
+}
+
+/// True if the bias excludes all of the keys for queries [first, first + count). Stops at the first
+/// key that it does not exclude.
+template <class Isa>
+bool bias_excludes(const AttentionHead& head, index first, index count, index key0,
+                   index keys) noexcept {
+  const index within = std::clamp<index>(head.bias_cols - key0, 0, keys);
+  for (index row = first; row < first + count; ++row) {
+    const float* bias = head.bias.at(row, key0);
+    for (index j = 0; j < within; ++j) {
+      if (bias[j * head.bias.col] != kMinusInfinity) return false;
+    }
+  }
+  return true;
+}
+
+/// The summary of a square of the mask: queries [first, first + count) and `keys` keys from key0
+/// on.
+template <class Isa>
+std::uint8_t summarize_square(const AttentionHead& head, index first, index count, index key0,
+                              index keys) noexcept {
+  if (head.bias && bias_excludes<Isa>(head, first, count, key0, keys)) return kHasExcluded;
+  if (!head.mask) return kHasAttended;
+  const index within = std::clamp<index>(head.mask_cols - key0, 0, keys);
+  std::uint8_t any = 0;
+  std::uint8_t least = within < keys ? 0 : 255;
+  if (head.mask.col == 1 && within == kSummaryKeys) {
+    std::uint8_t any_of[kSummaryKeys] = {};
+    std::uint8_t least_of[kSummaryKeys];
+    std::fill_n(least_of, kSummaryKeys, std::uint8_t{255});
+    for (index row = first; row < first + count; ++row) {
+      const std::uint8_t* mask = head.mask.at(row, key0);
+      for (index j = 0; j < kSummaryKeys; ++j) any_of[j] |= mask[j];
+      for (index j = 0; j < kSummaryKeys; ++j) least_of[j] = std::min(least_of[j], mask[j]);
+    }
+    for (index j = 0; j < kSummaryKeys; ++j) any |= any_of[j];
+    for (index j = 0; j < kSummaryKeys; ++j) least = std::min(least, least_of[j]);
+  } else {
+    for (index row = first; row < first + count; ++row) {
+      for (index j = 0; j < within; ++j) {
+        any |= head.mask(row, key0 + j);
+        least = std::min(least, head.mask(row, key0 + j));
+      }
+    }
+  }
+  return (any != 0 ? kHasAttended : 0) | (least == 0 ? kHasExcluded : 0);
+}
+
+/// Writes the summary of queries [first, first + kSummaryQueries): one number for each square.
+template <class Isa>
+void summarize_mask(const AttentionHead& head, index first, std::uint8_t* summary) noexcept {
+  const index count = std::min(kSummaryQueries, head.num_queries - first);
+  for (index key0 = 0; key0 < head.num_keys; key0 += kSummaryKeys) {
+    *summary++ = summarize_square<Isa>(head, first, count, key0,
+                                       std::min(kSummaryKeys, head.num_keys - key0));
+  }
+}
+
+/// How many of the keys [key0, key0 + keys) queries [first, first + count) may attend to. kSome is
+/// always right: the summary of the mask may cover more queries and keys than these. A bias
+/// excludes single keys without being asked, so it counts only if it excludes all of them.
+template <class Isa>
+ATTN_INLINE Coverage find_coverage(const AttentionHead& head, index first, index count, index key0,
+                                   index keys) noexcept {
+  bool any = false;
+  bool all = true;
+  for (index row = first; row < first + count; ++row) {
+    const index begin = head.key_begin[row];
+    const index end = head.key_end[row];
+    any |= std::max(begin, key0) < std::min(end, key0 + keys);
+    all &= begin <= key0 && end >= key0 + keys;
+  }
+  if (any && head.mask_summary) {
+    unsigned summary = 0;
+    for (index i = first / kSummaryQueries; i * kSummaryQueries < first + count; ++i) {
+      for (index j = key0 / kSummaryKeys; j * kSummaryKeys < key0 + keys; ++j) {
+        summary |= head.mask_summary(i, j);
+      }
+    }
+    any = (summary & kHasAttended) != 0;
+    all &= (summary & kHasExcluded) == 0;
+  }
+  return any ? all ? Coverage::kAll : Coverage::kSome : Coverage::kNone;
+}
+
+/// Sets the scores of excluded keys to −∞, and also the elements that pad the row to whole vectors.
+template <class Isa>
+ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index keys,
+                         float* scores) noexcept {
+  if (head.mask && find_coverage<Isa>(head, row, 1, key0, keys) == Coverage::kSome) {
+    const std::uint8_t* mask = head.mask.at(row, key0);
+    const index within = std::clamp<index>(head.mask_cols - key0, 0, keys);
+    for (index j = 0; j < within; ++j) {
+      if (mask[j * head.mask.col] == 0) scores[j] = kMinusInfinity;
+    }
+    for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;
+  }
+  const index begin = std::clamp<index>(head.key_begin[row] - key0, 0, keys);
+  const index end = std::clamp<index>(head.key_end[row] - key0, begin, keys);
+  for (index j = 0; j < begin; ++j) scores[j] = kMinusInfinity;
+  for (index j = end; j < round_up(keys, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
+}
+
+/// Number of keys whose exclusion is stored in the bits of a word.
+inline constexpr index kWordKeys = 32;
+
+/// Bit j is set if mask[j · col] is not zero, for j < count ≤ kWordKeys.
+ATTN_INLINE std::uint32_t mask_bits(const std::uint8_t* mask, index col, index count) noexcept {
+  std::uint32_t bits = 0;
+  index j = 0;
+  for (; col == 1 && j + 8 <= count; j += 8) {
+    std::uint64_t bytes;
+    std::memcpy(&bytes, mask + j, sizeof bytes);
+    // The lowest bit of each byte becomes the OR of its bits; the product collects these bits.
+    bytes |= bytes >> 4;
+    bytes |= bytes >> 2;
+    bytes |= bytes >> 1;
+    bytes = (bytes & 0x0101010101010101U) * 0x0102040810204080U >> 56;
+    bits |= static_cast<std::uint32_t>(bytes) << j;
+  }
+  for (; j < count; ++j) bits |= std::uint32_t{mask[j * col] != 0} << j;
+  return bits;
+}
+
+/// Bit j is set if key ranges and the mask let query `row` attend to key key0 + j.
+ATTN_INLINE std::uint32_t attended_bits(const AttentionHead& head, index row, index key0) noexcept {
+  const auto below = [&](index end) {
+    return (std::uint64_t{1} << std::clamp<index>(end - key0, 0, kWordKeys)) - 1;
+  };
+  const auto range =
+      static_cast<std::uint32_t>(below(head.key_end[row]) & ~below(head.key_begin[row]));
+  if (!head.mask || range == 0) return range;
+  const index count = std::clamp<index>(head.mask_cols - key0, 0, kWordKeys);
+  return range & mask_bits(head.mask.at(row, key0), head.mask.col, count);
+}
+
+/// Sets the scores of excluded keys to −∞ in a tile (keys from key0 on × queries from `row` on).
+/// Processes lanes [first, last), which are whole vectors, of which [first, count) are queries.
+template <class Isa>
+void exclude_in_tile(const AttentionHead& head, index row, index first, index count, index last,
+                     index key0, index keys, float* tile, index tile_row) noexcept {
+  using F = Floats<Isa>;
+  using I = xsimd::as_integer_t<F>;
+  constexpr index kW = kWidth<Isa>;
+  for (index i = first; i < last; i += kW) {
+    for (index word = 0; word < keys; word += kWordKeys) {
+      std::int32_t bits[kW];
+      for (index r = 0; r < kW; ++r) {
+        bits[r] = i + r < count
+                      ? static_cast<std::int32_t>(attended_bits(head, row + i + r, key0 + word))
+                      : 0;
+      }
+      const I attended = I::load_unaligned(bits);
+      for (index j = word; j < std::min(keys, word + kWordKeys); ++j) {
+        float* scores = tile + j * tile_row + i;
+        const I bit(static_cast<std::int32_t>(std::uint32_t{1} << (j - word)));
+        xsimd::select(xsimd::batch_bool_cast<float>((attended & bit) == I(0)), F(kMinusInfinity),
+                      F::load_unaligned(scores))
+            .store_unaligned(scores);
+      }
+    }
+  }
+}
+
+}  // namespace attn::kernels
