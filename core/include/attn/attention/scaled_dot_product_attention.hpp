@@ -151,7 +151,13 @@ struct AttentionOptions {
 /// multiplying them by the values. They still use float32 for calls that have relative keys or
 /// values, use dropout, or request scores or weights as further outputs.
 ///
-/// Memory beyond inputs and outputs is linear in Nq and Nk.
+/// Memory beyond inputs and outputs is linear in Nq and Nk, except that a mask or a bias takes one
+/// byte for every 1,024 of its elements.
+///
+/// Exclusion saves time. Keys are processed in tiles of 64 or 128 keys by 48 or 64 queries. A tile
+/// is skipped if causal order, windows, lengths, the mask or a bias of −∞ exclude all of it, and
+/// its keys are not tested one by one if the mask excludes none of it. Skipping does not change the
+/// bits of a result.
 ///
 /// Reproducibility: the bits of a result depend on its own batch entry and head (queries, keys,
 /// values and options), on Nq and Nk, and on the instruction set. They do not depend on the other
