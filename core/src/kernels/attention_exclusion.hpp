@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/attention_args.hpp"
 #include "kernels/softmax.hpp"
 
 namespace attn::kernels {
+
+/// A vector of elements of a mask.
+template <class Isa>
+using MaskBytes = xsimd::batch<std::uint8_t, typename Isa::Arch>;
 
 /// How much of a tile of scores takes part.
 enum class Coverage { kNone, kSome, kAll };
@@ -53,16 +56,18 @@ std::uint8_t summarize_square(const AttentionHead& head, index first, index coun
   std::uint8_t any = 0;
   std::uint8_t least = within < keys ? 0 : 255;
   if (head.mask.col == 1 && within == kSummaryKeys) {
-    std::uint8_t any_of[kSummaryKeys] = {};
-    std::uint8_t least_of[kSummaryKeys];
-    std::fill_n(least_of, kSummaryKeys, std::uint8_t{255});
-    for (index row = first; row < first + count; ++row) {
-      const std::uint8_t* mask = head.mask.at(row, key0);
-      for (index j = 0; j < kSummaryKeys; ++j) any_of[j] |= mask[j];
-      for (index j = 0; j < kSummaryKeys; ++j) least_of[j] = std::min(least_of[j], mask[j]);
+    using B = MaskBytes<Isa>;
+    for (index j = 0; j < kSummaryKeys; j += B::size) {
+      B any_of(std::uint8_t{0});
+      B least_of(std::uint8_t{255});
+      for (index row = first; row < first + count; ++row) {
+        const B mask = B::load_unaligned(head.mask.at(row, key0 + j));
+        any_of = any_of | mask;
+        least_of = xsimd::min(least_of, mask);
+      }
+      if (xsimd::any(any_of != B(std::uint8_t{0}))) any = 1;
+      if (xsimd::any(least_of == B(std::uint8_t{0}))) least = 0;
     }
-    for (index j = 0; j < kSummaryKeys; ++j) any |= any_of[j];
-    for (index j = 0; j < kSummaryKeys; ++j) least = std::min(least, least_of[j]);
   } else {
     for (index row = first; row < first + count; ++row) {
       for (index j = 0; j < within; ++j) {
@@ -115,7 +120,7 @@ ATTN_INLINE Coverage find_coverage(const AttentionHead& head, index first, index
 template <class Isa>
 ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index keys,
                          float* scores) noexcept {
-  if (head.mask && find_coverage<Isa>(head, row, 1, key0, keys) == Coverage::kSome) {
+  if (head.mask && find_coverage<Isa>(head, row, 1, key0, keys) != Coverage::kAll) {
     const std::uint8_t* mask = head.mask.at(row, key0);
     const index within = std::clamp<index>(head.mask_cols - key0, 0, keys);
     for (index j = 0; j < within; ++j) {
@@ -130,36 +135,33 @@ ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index
 }
 
 /// Number of keys whose exclusion is stored in the bits of a word.
-inline constexpr index kWordKeys = 32;
+inline constexpr index kWordKeys = 64;
 
 /// Bit j is set if mask[j · col] is not zero, for j < count ≤ kWordKeys.
-ATTN_INLINE std::uint32_t mask_bits(const std::uint8_t* mask, index col, index count) noexcept {
-  std::uint32_t bits = 0;
+template <class Isa>
+ATTN_INLINE std::uint64_t mask_bits(const std::uint8_t* mask, index col, index count) noexcept {
+  using B = MaskBytes<Isa>;
+  constexpr index kBytes = B::size;
+  std::uint64_t bits = 0;
   index j = 0;
-  for (; col == 1 && j + 8 <= count; j += 8) {
-    std::uint64_t bytes;
-    std::memcpy(&bytes, mask + j, sizeof bytes);
-    // The lowest bit of each byte becomes the OR of its bits; the product collects these bits.
-    bytes |= bytes >> 4;
-    bytes |= bytes >> 2;
-    bytes |= bytes >> 1;
-    bytes = (bytes & 0x0101010101010101U) * 0x0102040810204080U >> 56;
-    bits |= static_cast<std::uint32_t>(bytes) << j;
+  for (; col == 1 && j + kBytes <= count; j += kBytes) {
+    const auto attended = B::load_unaligned(mask + j) != B(std::uint8_t{0});
+    bits |= static_cast<std::uint64_t>(attended.mask()) << j;
   }
-  for (; j < count; ++j) bits |= std::uint32_t{mask[j * col] != 0} << j;
+  for (; j < count; ++j) bits |= std::uint64_t{mask[j * col] != 0} << j;
   return bits;
 }
 
 /// Bit j is set if key ranges and the mask let query `row` attend to key key0 + j.
-ATTN_INLINE std::uint32_t attended_bits(const AttentionHead& head, index row, index key0) noexcept {
-  const auto below = [&](index end) {
-    return (std::uint64_t{1} << std::clamp<index>(end - key0, 0, kWordKeys)) - 1;
-  };
-  const auto range =
-      static_cast<std::uint32_t>(below(head.key_end[row]) & ~below(head.key_begin[row]));
-  if (!head.mask || range == 0) return range;
+template <class Isa>
+ATTN_INLINE std::uint64_t attended_bits(const AttentionHead& head, index row, index key0) noexcept {
+  const index begin = std::max<index>(head.key_begin[row] - key0, 0);
+  const index end = std::min<index>(head.key_end[row] - key0, kWordKeys);
+  if (begin >= end) return 0;
+  const std::uint64_t range = ~std::uint64_t{0} >> (kWordKeys - (end - begin)) << begin;
+  if (!head.mask) return range;
   const index count = std::clamp<index>(head.mask_cols - key0, 0, kWordKeys);
-  return range & mask_bits(head.mask.at(row, key0), head.mask.col, count);
+  return range & mask_bits<Isa>(head.mask.at(row, key0), head.mask.col, count);
 }
 
 /// Sets the scores of excluded keys to −∞ in a tile (keys from key0 on × queries from `row` on).
@@ -172,19 +174,22 @@ void exclude_in_tile(const AttentionHead& head, index row, index first, index co
   constexpr index kW = kWidth<Isa>;
   for (index i = first; i < last; i += kW) {
     for (index word = 0; word < keys; word += kWordKeys) {
-      std::int32_t bits[kW];
-      for (index r = 0; r < kW; ++r) {
-        bits[r] = i + r < count
-                      ? static_cast<std::int32_t>(attended_bits(head, row + i + r, key0 + word))
-                      : 0;
+      std::int32_t bits[2][kW] = {};
+      for (index r = 0; r < std::min(kW, count - i); ++r) {
+        const std::uint64_t attended = attended_bits<Isa>(head, row + i + r, key0 + word);
+        bits[0][r] = static_cast<std::int32_t>(attended);
+        bits[1][r] = static_cast<std::int32_t>(attended >> 32);
       }
-      const I attended = I::load_unaligned(bits);
-      for (index j = word; j < std::min(keys, word + kWordKeys); ++j) {
-        float* scores = tile + j * tile_row + i;
-        const I bit(static_cast<std::int32_t>(std::uint32_t{1} << (j - word)));
-        xsimd::select(xsimd::batch_bool_cast<float>((attended & bit) == I(0)), F(kMinusInfinity),
-                      F::load_unaligned(scores))
-            .store_unaligned(scores);
+      for (int half = 0; half < 2; ++half) {
+        const I attended = I::load_unaligned(bits[half]);
+        const index begin = word + half * 32;
+        for (index j = begin; j < std::min(keys, begin + 32); ++j) {
+          float* scores = tile + j * tile_row + i;
+          const I bit(static_cast<std::int32_t>(std::uint32_t{1} << (j - begin)));
+          xsimd::select(xsimd::batch_bool_cast<float>((attended & bit) == I(0)), F(kMinusInfinity),
+                        F::load_unaligned(scores))
+              .store_unaligned(scores);
+        }
       }
     }
   }
