@@ -73,8 +73,8 @@ MaskSummary summarize_mask(const AttentionProblem& p, runtime::Execution& run) {
   };
   const index batch = distinct(0, p.batch);
   const index heads = distinct(1, p.query_heads);
-  const index rows = distinct(2, kernels::pieces(p.num_queries, kernels::kSummaryQueries));
-  const index cols = kernels::pieces(p.num_keys, kernels::kSummaryKeys);
+  const index rows = distinct(2, kernels::ceil_divide(p.num_queries, kernels::kSummaryQueries));
+  const index cols = kernels::ceil_divide(p.num_keys, kernels::kSummaryKeys);
   auto* const summary =
       run.take<std::uint8_t>(product("mask", {batch, heads, rows, cols}), "attention mask summary");
   const double work = static_cast<double>(batch * heads * rows) *

@@ -73,7 +73,7 @@ struct BlockScratch {
   float* max;          ///< for each query, an integer near the largest score so far, or −∞
   float* sum;          ///< per query
   float* factor;       ///< for each query, the factor that rescales its sums
-  float* rows;                         ///< kQueries × kScoreRow
+  float* rows;         ///< kQueries × kScoreRow
   float* relative_products = nullptr;  ///< kQueries × relative columns
   float* distance_weights = nullptr;   ///< kQueries × relative columns: sums of weights for each
                                        ///< clipped distance

@@ -25,7 +25,7 @@
 //
 // The softmax takes scores in units of ln 2, that is, scores · log2 e. The factors scale and log2 e
 // are applied as early as the arithmetic allows. The steps of modify_tile that need the scores of a
-// query in a row (if has_plain_scores is false) multiply by score_factor first and by row_factor last:
+// query in a row multiply by score_factor first and by row_factor last:
 //
 //   tiles              queries          score_tile          score_factor  row_factor  softmax
 //   floats, plain (1)  scale · log2 e   scale · log2 e·q·k  1             1           1
@@ -140,8 +140,8 @@ ATTN_INLINE void modify_tile(const typename Tiles::Head& head, const QueryBlock&
 }
 
 /// Processes the keys of a tile. With `selected`, processes only the selected queries and does not
-/// even multiply excluded values by zero. NaN and infinity in excluded values then do not change any
-/// bit of the results.
+/// even multiply excluded values by zero. NaN and infinity in excluded values then do not change
+/// any bit of the results.
 template <class Tiles>
 void attend_tile(const typename Tiles::Head& head, const QueryBlock& block, const TileKeys& tile,
                  const bool* selected, const typename Tiles::Scratch& scratch) noexcept {
