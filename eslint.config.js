@@ -30,7 +30,7 @@ export default [
     rules: { 'prefer-const': 'off', 'svelte/prefer-const': 'error' },
   },
   {
-    // What the page computes and remembers does not know how it is shown.
+    // Code that computes the page's data does not depend on how the data is shown.
     files: ['web/src/{core,models,state,work}/**'],
     rules: {
       'no-restricted-imports': [

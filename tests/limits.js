@@ -10,7 +10,7 @@ export const kMaxWasmBytes = {
   models: { raw: 515e3, gzip: 231e3 },
 };
 
-/** The complete API with its glue, bundled by a bundler and unbundled as in the package. */
+/** The complete API with its glue, both as a bundler writes it and as the package contains it. */
 export const kMaxApiBytes = {
   'attn.glue.js': {
     bundled: { brotli: 36_500, gzip: 41_000 },

@@ -74,7 +74,7 @@ test('the latest of many changes wins, and no picture mixes two sentences', asyn
   });
   for (const length of [900, 1000, 1100, 700]) await write(page, sentence(length));
   await shows(page, 700);
-  // The worker processes changes in order, so any answer to an earlier change would arrive before
+  // The worker handles changes in order, so any answer to an earlier change would arrive before
   // the answer to the last change.
   await write(page, sentence(710));
   await shows(page, 710);

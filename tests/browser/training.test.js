@@ -230,7 +230,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   }
   assert.deepEqual(await accessibilityProblems(page), []);
   await example.fill('3.5.1999');
-  await page.getByText('this text names no day, or several').waitFor();
+  await page.getByText('this text names no date, or more than one').waitFor();
   await becomes(async () => (await right.innerText()).replace(/\s/g, ''), 'right');
 
   // In the task “copy”, no decoder writes an answer.

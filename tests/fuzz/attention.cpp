@@ -43,8 +43,8 @@ AttentionSizes choose_sizes(Choices& choices) {
   if (choices.one_in(16)) sizes.num_queries = choices.integer(40, 110);
   if (choices.one_in(16)) sizes.num_keys = choices.integer(200, 700);
   if (choices.one_in(8)) sizes.num_queries = 1;
-  // Calls with long sequences get few heads, because heads never share a tile. The smaller number
-  // of scores keeps every call short.
+  // Calls with long sequences get few heads, which keeps every call short. No tile holds two heads,
+  // so a few heads test as much as many.
   constexpr std::int64_t kMaxScores = 2048;
   const std::int64_t scores = std::max<std::int64_t>(1, sizes.num_queries * sizes.num_keys);
   sizes.batch = std::min(sizes.batch, std::max<std::int64_t>(1, kMaxScores / scores));

@@ -136,7 +136,7 @@ void describe_bert(ModelDescription& d) {
     plan.linear("transform", head + names.transform, e, e);
     plan.layer_norm("transform_norm", head + names.transform_norm, e);
     plan.output(options, decoder);
-    // The bias may have two names. If the files contain both, Transformers reads the decoder's
+    // The bias has one of two names. If the files contain both, Transformers reads the decoder's
     // bias.
     const std::string bias = head + names.decoder + ".bias";
     plan.vector("output.bias", plan.has(bias) ? bias : head + names.bias, options.vocab_size);

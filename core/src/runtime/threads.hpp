@@ -133,8 +133,8 @@ inline void wake(std::atomic<std::uint32_t>& word) noexcept { word.notify_all();
 /// class.
 class Sleeper {
  public:
-  /// Announces a sleep. The thread then looks for work once more before it calls sleep(), so a
-  /// thread that first offers work and then calls wake() is never missed.
+  /// Announces a sleep. The thread then looks for work once more before it calls sleep(), so it
+  /// never misses another thread that first offers work and then calls wake().
   void announce() noexcept { is_asleep_.store(1, std::memory_order_seq_cst); }
 
   /// Blocks until wake() is called. Returns immediately if wake() has been called since announce().

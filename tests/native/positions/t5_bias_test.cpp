@@ -58,7 +58,8 @@ TEST(T5BiasTest, buckets_match_the_reference) {
 
 TEST(T5BiasTest, a_bucket_begins_where_its_logarithm_is_a_whole_number) {
   // With 9 buckets, bucket 4 + k begins at distance 4 · 2^k; with 10 buckets, bucket 5 + k begins
-  // at 5 · 2^k. With 19 buckets up to 16, bucket 14 begins at 12, because (12/9)^10 = (16/9)^5.
+  // at 5 · 2^k. With 19 buckets and a maximum distance of 16, bucket 14 begins at
+  // distance 12, because (12/9)^10 = (16/9)^5.
   for (const std::int64_t k : {1, 2, 3, 4}) {
     EXPECT_EQ(attn::t5_bucket(-(4 << k), 9, 128, false), 4 + k);
     EXPECT_EQ(attn::t5_bucket(1 - (4 << k), 9, 128, false), 3 + k);

@@ -67,7 +67,8 @@ const mapOf = (cell) => cell.closest('[role=application]') ?? cell;
 export const beside = (place, { above }) => {
   /**
    * @param {boolean} up
-   * @param {boolean} whole whether to avoid the whole map instead of only the row
+   * @param {boolean} whole true if no part of the map may be covered; otherwise only
+   *   the row stays uncovered
    * @returns {Way}
    */
   const way = (up, whole = false) => ({

@@ -20,7 +20,7 @@ export const texts = {
           'Attention does not know near from far. No score depends on distance unless somebody puts distance into it.',
       },
       none: {
-        says: 'Nothing: it only moves to another row',
+        says: 'Nothing: the vector only moves to another row',
         reply: 'Exactly. Attention simply does not see order.',
       },
     },

@@ -177,7 +177,7 @@ export const placeTexts = {
       : `Scaling rule: ${rule}. Sines and cosines are multiplied by ${factor}.`,
   unruled: 'No scaling rule.',
   withRule: 'with the model’s scaling rule',
-  withoutRule: 'without this rule',
+  withoutRule: 'without the scaling rule',
   turned: (
     /** @type {number} */ pairs,
     /** @type {string} */ slowest,

@@ -6,7 +6,7 @@ export const page = {
   computing: 'computing …',
   loadingModel: 'loading the trained model …',
   later:
-    'This link was made by a later version of this page. This version ignores the settings that it does not know. Reload the page to get the later version.',
+    'This link was made by a later version of this page. The version you see ignores the settings that it does not know. Reload the page to get the later version.',
   /** @param {string} problem */
   withoutModel: (problem) => `${problem} The page continues without this model.`,
   tryAgain: 'Try again',

@@ -8,7 +8,7 @@ export const texts = {
   ],
   predict: {
     question:
-      'A bell curve of width σ sets how fast a point’s say fades with distance. What happens to the curve if you make the bell narrower and narrower?',
+      'A bell curve of width σ sets how fast the influence of a point fades with distance. What happens to the estimated curve if you make the bell narrower and narrower?',
     choices: {
       flat: {
         says: 'A flat line, the mean of all points',

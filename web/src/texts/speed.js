@@ -12,7 +12,7 @@ export const texts = {
         says: 'Twice as long',
         reply: 'There are twice as many queries, but each of them also meets twice as many keys.',
       },
-      four: { says: 'Four times as long', reply: 'Exactly, once texts are long.' },
+      four: { says: 'Four times as long', reply: 'Correct, if the texts are long.' },
       eight: {
         says: 'Eight times as long',
         reply: 'That would be true if words met in threes. They meet in pairs.',

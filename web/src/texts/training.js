@@ -236,7 +236,7 @@ export const player = {
   start: 'From the start',
   play: 'Play',
   playTitle:
-    'Stops at the step in the next field, or earlier if there is nothing more to see: both lanes get 100 of 100 answers right, or one lane does and the other has made no progress for 150 steps',
+    'Stops at the step in the next field, or earlier if more steps would change little: both lanes get 100 of 100 answers right, or one lane does and the other has made no progress for 150 steps',
   ended: {
     right: '. Stopped: both lanes get 100 of 100 answers right.',
     still:
@@ -297,7 +297,7 @@ export const exampleTexts = {
   own: 'an example of your own',
   /** @param {number} most @param {boolean} unclear */
   date: (most, unclear) =>
-    `a date, at most ${most} characters long${unclear ? '; this text names no day, or several' : ''}`,
+    `a date, at most ${most} characters long${unclear ? '; this text names no date, or more than one' : ''}`,
   /** @param {{ length: number, first: string, last: string, added: number }} symbols */
   symbols: ({ length, first, last, added }) =>
     `${length} symbols from ${first} to ${last}${added ? `; the page added the last ${added}` : ''}`,

@@ -11,7 +11,7 @@ const again = ({ again: count, causal }) =>
   [
     count === 1
       ? `Measured at the only token here that also occurs ${causal ? 'earlier' : 'elsewhere'}.`
-      : `The mean over the ${count} tokens here that also occur ${causal ? 'earlier' : 'elsewhere'}.`,
+      : `The mean over the ${count} tokens of this sentence that have ${causal ? 'an earlier' : 'another'} copy in it.`,
     ...(count < 8 ? ['So few tokens say little about a head.'] : []),
   ].join(' ');
 

@@ -77,7 +77,7 @@ function standsStill(evaluations) {
 }
 
 /**
- * Returns whether there is nothing more to see: every lane answers all held-out examples correctly,
+ * Returns whether more steps would change little: every lane answers all held-out examples correctly,
  * or some do and the others have stood still.
  * @param {readonly (readonly import('./lane.js').Evaluation[])[]} lanes
  * @returns {'right' | 'still' | ''}

@@ -133,8 +133,8 @@ async function trainedWithFrozenTable(options, weights, steps) {
 const tableName = 'encoder.layers.0.self_attn.relative_attention_bias.weight';
 
 test('a formula for T5 is learned like T5 whose table is frozen', async () => {
-  // A formula is not learned, so T5's table must not be learned either. The table contains random
-  // numbers that the formula can compute, too.
+  // The numbers of a formula do not change in training, so T5's table is frozen. The formula below
+  // computes the same random numbers as the table contains.
   const exact =
     'abs(i - j) < 8 ? abs(i - j) : min(15, 8 + floor(8 * log(abs(i - j) / 8) / log(4)))';
   const bias = `2 * random((j > i ? 16 : 0) + (${exact}), h) - 1`;

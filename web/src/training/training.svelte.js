@@ -130,7 +130,7 @@ export class Training {
   #reaching = false;
   /** The step at which to stop. */
   #until = 0;
-  /** True if the run also stops once there is nothing more to see. */
+  /** True if the run also stops once more steps would change little. */
   #stopsEarly = false;
   /** Number of the current run. Earlier runs check it to detect that they are outdated. */
   #turn = 0;
@@ -172,7 +172,7 @@ export class Training {
   }
 
   /**
-   * Continues training until a step, or until there is nothing more to see.
+   * Continues training up to a step, or stops earlier if more steps would change little.
    * @param {number} until
    */
   play(until) {

@@ -235,8 +235,8 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ],
     true,
   );
-  // From the end of the upper row, one line leads to the beginning of the lower row, unless both
-  // rows begin with the input, and another into the sum.
+  // Two lines leave the end of the upper row. One leads into the sum. The other leads to the
+  // beginning of the lower row. It is missing if both rows begin with the input.
   const fed = normFirst ? 'norm2' : 'hidden';
   const out = Math.min(available - 2, right(ending) + gap / 2);
   const turn = out > right(ending) + 8 ? out : middle(box(ending)).x;

@@ -29,7 +29,7 @@ def look(ids):
         x = each(x, src_mask=~attends)
     return torch.cat(found)
 
-# Attention that stays in place when the words are reversed depends only on positions.
+# If reversing the words does not change a head's attention, it depends only on positions.
 weights, reversed_weights = look(ids), look(ids.flip(0))
 twins = (ids[:, None] == ids[None, :]) & (key ${causal ? '<' : '!='} query)
 after_twins = torch.nn.functional.pad(twins, (1, -1))
@@ -55,7 +55,7 @@ const auto look = [&](const std::vector<std::int64_t>& ids) {
   encoder.forward(view(x), view(x), ${{ attention: masks.cpp, weights: 'weights' }});
   return all;
 };
-// Attention that stays in place when the words are reversed depends only on positions.
+// If reversing the words does not change a head's attention, it depends only on positions.
 const std::vector<float> all = look(ids), reversed = look({ids.rbegin(), ids.rend()});
 
 std::vector<float> shares;
@@ -90,7 +90,7 @@ const look = (ids) => {
   const heads = Array.from({ length: numHeads }, (_, head) => head * n * n);
   return weights.flatMap(({ data }) => heads.map((start) => data.subarray(start, start + n * n)));
 };
-// Attention that stays in place when the words are reversed depends only on positions.
+// If reversing the words does not change a head's attention, it depends only on positions.
 const [all, reversed] = [look(ids), look(ids.toReversed())];
 const twins = ids.map((id, i) =>
   ids.flatMap((other, j) => (other === id && ${causal ? 'j < i' : 'j !== i'} ? [j] : [])),

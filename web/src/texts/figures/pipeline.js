@@ -1,4 +1,4 @@
-/** The texts of the figure that leads from the sentence to the weights. */
+/** Labels and captions of the figure “From the sentence to the weights”. */
 
 export const title = 'From the sentence to the weights';
 /** @param {{ tokens: number, encodes: boolean, head: number }} of */
