@@ -11,18 +11,19 @@
 // The keys are not known all at once, so these sums are updated with each tile T of keys. They
 // start at m_i = −∞, l_i = 0, a_i = 0:
 //
-//   m'_i = max(m_i, max_{j∈T} s_ij),   f_i = exp(m_i − m'_i)
+//   m'_i = max(m_i, round(max_{j∈T} s_ij)),   f_i = exp(m_i − m'_i)
 //   l'_i = f_i · l_i + Σ_{j∈T} exp(s_ij − m'_i)
 //   a'_i = f_i · a_i + Σ_{j∈T} exp(s_ij − m'_i) · v_j
 //
 // After the last tile, o_i = a_i / l_i. The factor f_i turns sums that were computed with the old
-// maximum into sums with the new maximum. The code calls a_i the accumulator.
+// maximum into sums with the new maximum. Because o_i and lse_i are the same for any m_i, m_i may
+// be rounded. The code calls a_i the accumulator.
 //
 // A tile of scores is (keys × queries): vectors run along the queries of a block, which are
 // transposed once. Keys and values can then be read in place, and the softmax needs no sum across a
 // vector. The softmax computes 2^s instead of exp(s), so its scores are in units of ln 2;
-// attention_tile.hpp explains where they are multiplied by log2 e. The maximum is rounded to an
-// integer, so subtracting it changes only exponents, and rescaling is exact.
+// attention_tile.hpp explains where they are multiplied by log2 e. In these units, round(…) is the
+// nearest integer, so subtracting the maximum changes only exponents, and rescaling is exact.
 //
 // The kinds of tiles differ in their arithmetic: tiles/floats.hpp multiplies floats,
 // tiles/pairs.hpp bf16 pairs, and tiles/amx.hpp bf16 pairs on tile hardware. This file and the

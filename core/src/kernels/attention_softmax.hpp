@@ -2,9 +2,10 @@
 
 // The running softmax of a tile of scores (keys × queries), for some vectors of queries:
 //
-//   m' = max(m, max_j s_j),   f = 2^(m − m'),   l' = l · f + Σ_j 2^(s_j − m')
+//   m' = max(m, round(max_j s_j)),   f = 2^(m − m'),   l' = l · f + Σ_j 2^(s_j − m')
 //
-// Scores are in units of ln 2, as in the table of attention_tile.hpp, and m is an integer.
+// Scores are in units of ln 2, as in the table of attention_tile.hpp. round(…) is the nearest
+// integer, so m is an integer or −∞.
 
 #include "kernels/attention_scratch.hpp"
 

@@ -9,23 +9,30 @@
 // - kQueries: number of queries in a block.
 // - kKeyStep: the first key of a block is a multiple of this number, counted from key 0.
 // - load_queries(head, block, scratch): arranges the queries of a block; see the table below.
-// - begin(head, block, sum, scratch): clears the sums. `sum` is the sink's exponential.
+// - begin(head, block, sum, scratch): clears the accumulator, and starts the sums that only some
+//   kinds of tiles have. begin_block has already set the maximum and the sum of each query. `sum`
+//   is that sum: the sink's exponential, or 0.
 // - prepare_tile(head, key0, scratch): arranges keys and values, once for all blocks of a pass.
 // - score_tile(head, block, key0, keys, scratch): tile_ji = k_j · q_i.
-// - score_factor(head), row_factor(head): see the table below.
-// - softmax(head, block, key0, keys, scratch): scores become weights, and sums are updated.
+// - score_factor(head), row_factor(head): factors of all scores; see the table below. In
+//   product_tile.hpp, `row_factor` has another meaning: an array with one factor per row.
+// - softmax(head, block, key0, keys, scratch): scores become weights, and maxima and sums are
+//   updated.
 // - all_values(head, key0, scratch), attended_values(head, row, key0, keys, scratch): the values
 //   from key0 on. The second function gives zeros for keys that query `row` may not attend to.
 // - add_values(head, begin, end, keys, values, scratch): accumulator = accumulator · factor +
 //   tileᵀ · V for queries [begin, end) of a block.
-// - finish(head, block, scratch), finish_accumulator(head, r, scratch), total_weight(r, scratch):
-//   after the last tile, the unnormalised output of query r, and the sum of its weights.
+// - finish(head, block, scratch): arranges the outputs after the last tile. Only AmxTiles needs it,
+//   because its accumulator is transposed.
+// - finish_accumulator(head, r, scratch): returns the unnormalised output of query r.
+// - total_weight(r, scratch): the sum of the weights of query r, by which its output is divided.
 // - attend_row(head, row, outputs, num_outputs, memory): computes a query alone.
 // - write_scores(head, block, outputs, num_outputs, scratch): writes the requested stages.
 //
 // The softmax takes scores in units of ln 2, that is, scores · log2 e. The factors scale and log2 e
-// are applied as early as the arithmetic allows. The steps of modify_tile that need the scores of a
-// query in a row multiply by score_factor first and by row_factor last:
+// are applied as early as the arithmetic allows. If scores are not plain (1), modify_tile
+// transposes them to rows, multiplied by score_factor, and back to a tile, multiplied by
+// row_factor. Otherwise, PairTiles::softmax multiplies by both:
 //
 //   tiles              queries          score_tile          score_factor  row_factor  softmax
 //   floats, plain (1)  scale · log2 e   scale · log2 e·q·k  1             1           1
