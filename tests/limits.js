@@ -5,9 +5,9 @@
  * and the registration of names and types take 33 kB of `attn` and 45 kB of `training`.
  */
 export const kMaxWasmBytes = {
-  attn: { raw: 405e3, gzip: 183e3 },
-  training: { raw: 565e3, gzip: 248e3 },
-  models: { raw: 515e3, gzip: 231e3 },
+  attn: { raw: 409e3, gzip: 184e3 },
+  training: { raw: 570e3, gzip: 250e3 },
+  models: { raw: 530e3, gzip: 236e3 },
 };
 
 /** The complete API with its glue, both as a bundler writes it and as the package contains it. */
