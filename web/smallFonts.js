@@ -61,7 +61,7 @@ export async function usedFonts() {
     { ...labels, file: sans, text: latin },
     // The same characters as in fonts.css.
     { ...labels, ...katex('Main-Regular'), text: '←→√∝∞≈≤≥⌈⌉' },
-    { ...labels, ...katex('Math-Italic'), text: 'δλσω' },
+    { ...labels, ...katex('Math-Italic'), text: 'βδλσω' },
     ...Object.entries(characters).map(([face, used]) => ({
       ...{ ...katex(face), family: `KaTeX_${face.split('-')[0]}`, text: [...used].join('') },
       ...{ italic: face.endsWith('Italic'), weights: face.includes('-Bold') ? bold : regular },
