@@ -8,11 +8,10 @@
 // the only variant that `npm test` builds.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import test, { after, before } from 'node:test';
 
 import { bert, gpt2, open, recorded as modelOf } from './ownModel.js';
-import { becomes, openSite, unfold } from './site.js';
+import { becomes, openSite, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -122,9 +121,13 @@ const numbersOf = (page, id) =>
     return lines.sort();
   }, id);
 
-/** Waits until two readings that are a second apart are the same. @param {() => Promise<string[]>} read */
-async function stable(read) {
-  for (let before = ''; ; await delay(1000)) {
+/**
+ * Reads until two readings of a settled page are the same.
+ * @param {Page} page
+ * @param {() => Promise<string[]>} read
+ */
+async function stable(page, read) {
+  for (let before = ''; ; await settled(page)) {
     const found = await read();
     if (found.length && found.join() === before) return found;
     before = found.join();
@@ -143,7 +146,7 @@ async function compare(name, page, id) {
   await unfold(figure);
   await figure.evaluate((element) => element.scrollIntoView());
   const read = () => numbersOf(page, id);
-  if (isRecording) recorded.set(name, await stable(read));
+  if (isRecording) recorded.set(name, await stable(page, read));
   else await becomes(read, recorded.get(name) ?? []);
 }
 

@@ -104,8 +104,8 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
 //   two quads          p_0k      p_0,k+1   p_1k      p_1,k+1     columns 0 and 1: zip_lo
 //                      p_2k      p_2,k+1   p_3k      p_3,k+1     columns 2 and 3: zip_hi
 //
-// The product of a quad of rows 0 and 1 with both quads is two squares of sums, whose halves are
-// parts of rows:
+// Multiplying a quad of rows 0 and 1 by both quads gives two squares of sums. Each half of a square
+// is a part of a row:
 //
 //   two squares        c_00   c_01   c_10   c_11     c_02   c_03   c_12   c_13
 //   two rows           c_00   c_01   c_02   c_03     the lower halves: zip_lo of doubles

@@ -4,7 +4,8 @@
 namespace attn {
 namespace {
 
-/// Plans the layers of a torch.nn.TransformerEncoder or of a model trained with attn.
+/// Names the tensors of each layer of a torch.nn.TransformerEncoder, or of a model trained with
+/// attn.
 void plan_encoder(ModelPlan& plan, const TransformerEncoderOptions& stack,
                   const std::string& prefix) {
   const std::int64_t e = stack.layer.d_model, f = stack.layer.dim_feedforward;

@@ -2,7 +2,7 @@
 export const texts = {
   question: 'What else does a model need in order to write?',
   block:
-    'In attention, words exchange news. A Transformer block adds four simple steps to attention. The letters below are those of the matrices in the picture.',
+    'In attention, words exchange news. A Transformer block adds four simple steps to attention. The letters below name the matrices in the picture.',
   /** @param {{ gelu: boolean }} model gelu: true if the model's activation is GELU */
   parts: ({ gelu }) => [
     '*First*, the results of the [heads|head] are put side by side and mixed by one more [projection] (A), so that the layer speaks with one voice.',

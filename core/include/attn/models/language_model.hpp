@@ -128,8 +128,8 @@ struct GenerationOptions {
 ///   hidden = encoder(x)
 ///   logits = hidden · output.weightᵀ + output.bias
 ///
-/// With embedding_dim, project_in(embedding(ids)) and project_out(hidden) replace embedding(ids)
-/// and hidden in these equations.
+/// If embedding_dim is set, the first equation uses project_in(embedding(ids)) instead of
+/// embedding(ids), and the last one uses project_out(hidden) instead of hidden.
 ///
 /// Parameters: "embedding.weight" (V, W), "project_in.weight" (E, W), "positions.weight"
 /// (max_positions, E), "token_types.weight", "embedding_norm.…", "encoder.…" (see
