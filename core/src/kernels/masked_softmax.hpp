@@ -31,33 +31,40 @@ ATTN_INLINE void gather_row(const SoftmaxArgs& p, index i, index count, float* s
   for (index j = count; j < round_up(count, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
 }
 
+/// Writes row i from its exponentials and their sum. If the sum is NaN, the results of the row are
+/// NaN, except that excluded columns stay 0.
+template <class Isa>
+[[gnu::noinline]] void write_row(const SoftmaxArgs& p, index i, index count, const float* powers,
+                                 float sum) noexcept {
+  constexpr index kW = kWidth<Isa>;
+  float* const out = p.out.at(i);
+  if (std::isnan(sum)) {
+    const std::uint8_t* mask = p.mask ? p.mask.at(i) : nullptr;
+    for (index j = 0; j < count; ++j) {
+      out[j * p.out.col] = mask && mask[j * p.mask.col] == 0 ? 0.0F : sum;
+    }
+  } else {
+    const float factor = reciprocal_sum<Isa>(sum);
+    index j = 0;
+    for (; p.out.col == 1 && j + kW <= count; j += kW) {
+      (Floats<Isa>::load_unaligned(powers + j) * Floats<Isa>(factor)).store_unaligned(out + j);
+    }
+    for (; j < count; ++j) out[j * p.out.col] = powers[j] * factor;
+  }
+}
+
 template <class Isa>
 void masked_softmax(const SoftmaxArgs& p, float* scratch) noexcept {
-  using F = Floats<Isa>;
-  constexpr index kW = kWidth<Isa>;
   for (index i = 0; i < p.rows; ++i) {
-    float* out = p.out.at(i);
     const index count = p.lengths ? p.lengths[i * p.length_row] : p.cols;
     if (count > 0) {
       gather_row<Isa>(p, i, count, scratch);
-      const index padded = round_up(count, kW);
+      const index padded = round_up(count, kWidth<Isa>);
       const float shift = max_or_zero<Isa>(max_of<Isa>(scratch, padded));
       const float sum = exp_all<Isa>(scratch, padded, shift, 1.0F);
-      if (std::isnan(sum)) {
-        // The results of the row are NaN, except that excluded columns stay 0.
-        const std::uint8_t* mask = p.mask ? p.mask.at(i) : nullptr;
-        for (index j = 0; j < count; ++j) {
-          out[j * p.out.col] = mask && mask[j * p.mask.col] == 0 ? 0.0F : sum;
-        }
-      } else {
-        const float factor = reciprocal_sum<Isa>(sum);
-        index j = 0;
-        for (; p.out.col == 1 && j + kW <= count; j += kW) {
-          (F::load_unaligned(scratch + j) * F(factor)).store_unaligned(out + j);
-        }
-        for (; j < count; ++j) out[j * p.out.col] = scratch[j] * factor;
-      }
+      write_row<Isa>(p, i, count, scratch, sum);
     }
+    float* const out = p.out.at(i);
     if (p.out.col == 1) {
       std::fill(out + count, out + p.cols, 0.0F);
     } else {
