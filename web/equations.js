@@ -3,6 +3,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import katex from 'katex';
 
+import { activationNames } from './src/texts/figures/encoderBlock.js';
+
 const sources = fileURLToPath(new URL('src', import.meta.url));
 const isEquations = (/** @type {string} */ file) => /[\\/]equations\.js$/.test(file);
 
@@ -68,9 +70,9 @@ export function usedBy(equations) {
   /** @type {Record<string, Set<string>>} */
   const characters = {};
   for (const html of equations) {
-    // Digits are always included, for values inserted later. MathML is left out, because it uses
-    // system fonts.
-    const drawn = `<span>0123456789.</span>${html.replace(/<math[^]*?<\/math>/g, '')}`;
+    // Digits and the letters of activations are always included, for values inserted later. MathML
+    // is left out, because it uses system fonts.
+    const drawn = `<span>0123456789.${Object.values(activationNames).join('')}</span>${html.replace(/<math[^]*?<\/math>/g, '')}`;
     /** @type {string[]} fonts of the open elements */
     const open = ['Main-Regular'];
     for (const [, end, attributes, text] of drawn.matchAll(/<(\/?)\w+([^>]*)>|([^<]+)/g)) {
