@@ -10,7 +10,7 @@ const kShown =
   'SvelteAttribute[key.name=/^(?:title|alt|placeholder|label|hint|axis|rowName|columnName|aria-(?:label|description|roledescription|valuetext))$/]';
 
 export default [
-  { ignores: ['build/', '**/dist/'] },
+  { ignores: ['build/', '**/dist/', 'tests/clients/attn-test-*/'] },
   js.configs.recommended,
   ...svelte.configs.recommended,
   ...svelte.configs.prettier,
