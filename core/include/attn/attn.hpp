@@ -41,6 +41,7 @@
 #include "attn/layers/gru.hpp"
 #include "attn/layers/initialization.hpp"
 #include "attn/layers/intermediates.hpp"
+#include "attn/layers/interventions.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/linear.hpp"
 #include "attn/layers/module.hpp"

@@ -7,10 +7,13 @@ Tensor take_like(const ConstAnyTensor& x, runtime::Execution& run) {
   return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
 }
 
-/// The numbers as float32: `x` itself, or a copy in `memory`.
-ConstTensor as_floats(const ConstAnyTensor& x, const Tensor& memory, runtime::Execution& run) {
-  if (x.type() == ElementType::kFloat32) return x.as<float>();
+/// The layer's input as float32: `x` itself, or a copy in `memory`, which interventions may change.
+ConstTensor as_floats(const ConstAnyTensor& x, const Tensor& memory, IntermediateWriter& writer,
+                      runtime::Execution& run) {
+  const bool changes = writer.changes("resid_pre");
+  if (x.type() == ElementType::kFloat32 && !changes) return x.as<float>();
   widen(x, memory, run);
+  writer.change("resid_pre", memory, run);
   return memory;
 }
 
@@ -27,7 +30,7 @@ EagerFlow::EagerFlow(const Module& layer, const TransformerLayerOptions& options
       run_(context),
       result_(take_like(x, run_)),
       sum_(take_like(x, run_)),
-      x_(as_floats(x, parallel_ ? take_like(x, run_) : sum_, run_)),
+      x_(as_floats(x, parallel_ ? take_like(x, run_) : sum_, writer_, run_)),
       stream_(x_) {
   writer_.copy("resid_pre", stream_, run_);
 }
@@ -64,10 +67,12 @@ void EagerFlow::feed_forward(const Sublayer& sublayer, const AnyFeedForward& net
     layer.forward(x, result_, dropout, context_, writer_.enter(""));
   };
   std::visit(run, network);
-  const Tensor intermediate = writer_.allocate("output", stream_.shape());
   const bool rounds = output_.type() != ElementType::kFloat32;
-  add_result(sublayer, rounds ? sum_ : output_.as<float>());
-  if (rounds) narrow(sum_, output_, run_);
+  const Tensor sum = rounds ? sum_ : output_.as<float>();
+  const Tensor intermediate = writer_.prepare("output", sum);
+  add_result(sublayer, sum);
+  writer_.change_prepared("output", sum, run_);
+  if (rounds) narrow(sum, output_, run_);
   writer_.fill(intermediate, output_, run_);
   writer_.finish();
 }
@@ -86,10 +91,15 @@ void EagerFlow::add_result(const Sublayer& sublayer, const Tensor& sum) {
     normalize(*output_norm, y, y, context_, writer_.enter(sublayer.output_norm_name));
   }
   apply_dropout(y, y, sublayer.dropout, context_);
-  const Tensor intermediate = writer_.allocate(sublayer.sum_name, stream_.shape());
-  if (!intermediate.is_none()) add(stream_, y, intermediate, run_);
+  writer_.pass(sublayer.result_name, y, run_);
+  const Tensor intermediate = writer_.prepare(sublayer.sum_name, y);
   if (norm_first_ || !norm) {
     add(stream_, y, sum, run_);
+    writer_.finish_value(sublayer.sum_name, intermediate, sum, run_);
+  } else if (!intermediate.is_none() || writer_.changes(sublayer.sum_name)) {
+    add(stream_, y, y, run_);
+    writer_.finish_value(sublayer.sum_name, intermediate, y, run_);
+    normalize(*norm, y, sum, context_, writer_.enter(sublayer.norm_name));
   } else {
     const auto add_norm = [&](const auto& n) {
       n.forward_sum(stream_, y, sum, context_, writer_.enter(sublayer.norm_name));

@@ -44,7 +44,7 @@ void FeedForward::forward(const ConstAnyTensor& x, const AnyTensor& output, cons
   linear1_.forward(from, hidden, context, writer.enter("linear1"));
   apply_activation(hidden, hidden, options_.activation, context);
   apply_dropout(hidden, hidden, dropout, context);
-  writer.copy("hidden", hidden, run);
+  writer.pass("hidden", hidden, run);
   linear2_.forward(hidden, with_batch(output), context, writer.enter("linear2"));
   writer.finish();
 }

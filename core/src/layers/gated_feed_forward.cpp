@@ -47,7 +47,7 @@ void GatedFeedForward::forward(const ConstAnyTensor& x, const AnyTensor& output,
   up_proj_.forward(from, factor, context, writer.enter("up_proj"));
   activate(hidden, factor, hidden, options_.activation, context);
   apply_dropout(hidden, hidden, dropout, context);
-  writer.copy("hidden", hidden, run);
+  writer.pass("hidden", hidden, run);
   down_proj_.forward(hidden, with_batch(output), context, writer.enter("down_proj"));
   writer.finish();
 }

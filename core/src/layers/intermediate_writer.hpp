@@ -1,14 +1,17 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "attn/layers/intermediates.hpp"
+#include "attn/layers/interventions.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/tensor_view.hpp"
 #include "elementwise.hpp"
@@ -16,20 +19,25 @@
 
 namespace attn {
 
-/// Writes the intermediates of one call to a layer's forward(). If the target is null, no
-/// intermediates are requested, and every function costs only a comparison.
+/// Throws kUnsupported if there are interventions although the call has a cache.
+void check_no_cache(const Interventions* interventions, bool has_cache);
+
+/// The place through which the intermediates of one call to a layer's forward() pass: interventions
+/// change a value, and then it is copied if it is requested. If the target is null, there are no
+/// interventions and no requests, and every function costs only a comparison.
 class IntermediateWriter {
  public:
   /// Prepares the intermediates of the outermost layer of a call. Throws kNotFound for a name
   /// that the layer does not have. `batched` is true if the tensors of the call have a batch
   /// dimension; otherwise intermediates, which are computed with a batch of size 1, lose that
-  /// dimension.
-  IntermediateWriter(const Module& module, Intermediates* target, bool batched = true);
+  /// dimension. Inner layers get the interventions with their target.
+  IntermediateWriter(const Module& module, Intermediates* target, bool batched = true,
+                     const Interventions* interventions = nullptr);
   ~IntermediateWriter();
   IntermediateWriter(const IntermediateWriter&) = delete;
   IntermediateWriter& operator=(const IntermediateWriter&) = delete;
 
-  /// True if anything is requested.
+  /// True if anything is requested or changed.
   explicit operator bool() const noexcept { return target_ != nullptr; }
 
   /// Allocates memory for an intermediate of this layer, to be filled before the call ends. Returns
@@ -49,6 +57,43 @@ class IntermediateWriter {
     if (!allocated.is_none()) attn::widen(values, allocated, run);
   }
 
+  /// True if an intervention changes this value.
+  bool changes(std::string_view name) const noexcept { return target_ && is_changed(name); }
+
+  /// Like allocate(), for `values` that interventions may change. Throws if an intervention does
+  /// not fit them, so call it before the output is written. The numbers in `values` are not read.
+  Tensor prepare(std::string_view name, const AnyTensor& values) {
+    return target_ ? prepare_requested(name, values) : Tensor();
+  }
+  /// Makes the changes that prepare() has checked.
+  void change_prepared(std::string_view name, const AnyTensor& values,
+                       runtime::Execution& run) noexcept {
+    if (target_) change_checked(name, values, run);
+  }
+  /// Makes the changes that prepare() has checked, and copies the result to `prepared`, the tensor
+  /// that prepare() returned.
+  void finish_value(std::string_view name, const Tensor& prepared, const AnyTensor& values,
+                    runtime::Execution& run) noexcept {
+    change_prepared(name, values, run);
+    fill(prepared, values, run);
+  }
+  /// Checks the changes and makes them, without a copy.
+  void change(std::string_view name, const Tensor& values, runtime::Execution& run) {
+    if (!target_) return;
+    check_changes(name, values);
+    change_checked(name, values, run);
+  }
+  /// Makes the changes, and copies the values if they are requested.
+  void pass(std::string_view name, const Tensor& values, runtime::Execution& run) {
+    if (target_) finish_value(name, prepare_requested(name, values), values, run);
+  }
+  /// Returns the mask of this layer's attention without the keys that are knocked out. `shape` is
+  /// (B, H, Nq, Nk), to which `mask` broadcasts.
+  ConstMask knock_out(const ConstMask& mask, const std::array<std::int64_t, 4>& shape,
+                      runtime::Execution& run) const {
+    return target_ ? without_knockouts(mask, shape, run) : mask;
+  }
+
   /// If an intermediate is requested, allocates memory for it and copies the values.
   void copy(std::string_view name, const ConstAnyTensor& values, runtime::Execution& run) {
     if (target_) copy_requested(name, values, run);
@@ -65,7 +110,7 @@ class IntermediateWriter {
     operator Intermediates*() const noexcept { return target_; }
 
    private:
-    Intermediates* target_;
+    Intermediates* target_ = nullptr;
     std::size_t outer_ = 0;  ///< length of the path before the child was added to it
   };
   Scope enter(std::string_view child) { return Scope(target_, child, {}); }
@@ -97,10 +142,20 @@ class IntermediateWriter {
  private:
   Tensor allocate_requested(std::string_view name, std::span<const std::int64_t> shape);
   void copy_requested(std::string_view name, const ConstAnyTensor& values, runtime::Execution& run);
+  Tensor prepare_requested(std::string_view name, const AnyTensor& values);
+  bool is_changed(std::string_view name) const noexcept;
+  void check_changes(std::string_view name, const AnyTensor& values) const;
+  void change_checked(std::string_view name, const AnyTensor& values,
+                      runtime::Execution& run) const noexcept;
+  ConstMask without_knockouts(const ConstMask& mask, const std::array<std::int64_t, 4>& shape,
+                              runtime::Execution& run) const;
+  static void check_names(const Module& module, const Interventions& interventions);
+  /// True if `name` of this layer has the path `full`.
+  bool is_at(std::string_view full, std::string_view name) const noexcept;
 
-  Intermediates* target_;
+  std::optional<Intermediates> own_;  ///< the target if the caller passed only interventions
+  Intermediates* target_ = nullptr;
   bool outermost_ = false;
-  bool batched_;
   bool succeeded_ = false;
 };
 

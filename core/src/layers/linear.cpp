@@ -53,9 +53,9 @@ void Linear::forward(const ConstAnyTensor& x, const AnyTensor& output, Context& 
   require_rows_like("output", output, x, x.size(-2), out_features_);
   IntermediateWriter writer(*this, intermediates);
   runtime::Execution run(context);
-  const Tensor intermediate = writer.allocate("output", output.shape());
+  const Tensor intermediate = writer.prepare("output", output);
   packed_->multiply(x, bias_.data(), output, run, packed_->take_scratch(x, output, run));
-  writer.fill(intermediate, output, run);
+  writer.finish_value("output", intermediate, output, run);
   writer.finish();
 }
 

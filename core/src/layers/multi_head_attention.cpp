@@ -313,7 +313,7 @@ Tensor MultiHeadAttention::Impl::normalized_heads(const Tensor& projected, std::
                                                   const char* norm_name, IntermediateWriter& writer,
                                                   runtime::Execution& run, Context& context) const {
   const Tensor result = projected.split_heads(heads);
-  if (changes_projected()) writer.copy(name, result, run);
+  if (changes_projected()) writer.pass(name, result, run);
   if (norm) {
     const std::int64_t width = norm->width();
     const Tensor rows(projected.data(),
@@ -408,15 +408,16 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, co
     if (!intermediate.is_none()) widen(*rows, intermediate, run.kernels());
   }
   AttentionOptions terms = with_terms(attention);
+  terms.mask = writer.knock_out(terms.mask, {batch, heads, num_queries, num_keys}, run);
   const StageWriter stages(terms, writer, {batch, heads, num_queries, num_keys});
-  const Tensor head_output = writer.allocate("head_output", q.shape());
-  const Tensor intermediate = writer.allocate("output", {batch, num_queries, options.d_model});
+  const Tensor head_output = writer.prepare("head_output", joined.split_heads(heads));
+  const Tensor intermediate = writer.prepare("output", with_batch(to));
 
   attn::attend(q, k, v, joined.split_heads(heads), terms, context);
   stages.fill(run);
-  writer.fill(head_output, joined.split_heads(heads), run);
+  writer.finish_value("head_output", head_output, joined.split_heads(heads), run);
   output->multiply(joined, output_bias.data(), with_batch(to), run, scratch);
-  writer.fill(intermediate, with_batch(to), run);
+  writer.finish_value("output", intermediate, with_batch(to), run);
 }
 
 void MultiHeadAttention::Impl::append(const ConstAnyTensor& k, const ConstAnyTensor& v,
@@ -436,7 +437,8 @@ void MultiHeadAttention::forward(const ConstAnyTensor& query, const ConstAnyTens
   impl.check_keys(query, key, value);
   if (call.cache) impl.check_cache(*call.cache, batch_of(query));
   const TensorView<const double> key_positions = impl.check_positions(call, query, key);
-  IntermediateWriter writer(*this, call.intermediates, query.rank() == 3);
+  check_no_cache(call.interventions, call.cache);
+  IntermediateWriter writer(*this, call.intermediates, query.rank() == 3, call.interventions);
   const std::int64_t past = call.cache ? call.cache->length() : 0;
   const AttentionOptions attention = shift_diagonal(call.attention, past);
   impl.check_options(attention, query, past + key.size(-2));
@@ -454,6 +456,9 @@ void MultiHeadAttention::forward(const ConstAnyTensor& query, const ConstAnyTens
         impl.project_queries(query, key.size(-2), attention, call.positions, writer, run, context);
     const Tensor k = impl.project_keys(key, 0, key_positions, writer, run, context);
     const Tensor v = impl.project_values(value, run);
+    writer.change("q", q, run);
+    writer.change("k", k, run);
+    writer.change("v", v, run);
     impl.attend(q, ConstTensor(k), ConstTensor(v), output, attention, writer, run, context);
   }
   writer.finish();

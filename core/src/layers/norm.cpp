@@ -89,7 +89,7 @@ void normalize(const Module& layer, const kernels::NormArgs& args, const ConstAn
 
   IntermediateWriter writer(layer, intermediates);
   runtime::Execution run(context);
-  const Tensor intermediate = writer.allocate("output", output.shape());
+  const Tensor intermediate = writer.prepare("output", output);
   const index vectors = kernels::round_up(width, run.kernels().vector_width);
   const index rows_per_task = std::max<index>(1, kElementsPerTask / width);
   // Rows of types other than float32 are widened task by task.
@@ -129,7 +129,7 @@ void normalize(const Module& layer, const kernels::NormArgs& args, const ConstAn
     };
     for_row_runs(from.run_length(), begin, std::min(begin + rows_per_task, count), normalize_run);
   });
-  writer.fill(intermediate, output, run);
+  writer.finish_value("output", intermediate, output, run);
   writer.finish();
 }
 

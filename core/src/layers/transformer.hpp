@@ -94,6 +94,7 @@ struct Sublayer {
   const detail::SublayerNorms& norms;
   const char* norm_name;         ///< "norm1"
   const char* output_norm_name;  ///< "output_norm1"
+  const char* result_name;       ///< "attn_out"
   const char* sum_name;          ///< "resid_mid"
   Dropout dropout;               ///< dropout of the sublayer's result
 };

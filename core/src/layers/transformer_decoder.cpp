@@ -45,7 +45,8 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
   // Reserves more streams than the layer's matrices need, because layer l of a stack begins at
   // stream 16·l.
   reserve_streams(16);
-  add_intermediates({"resid_pre", "resid_mid", "resid_mid_cross", "resid_post", "output"});
+  add_intermediates({"resid_pre", "attn_out", "resid_mid", "cross_attn_out", "resid_mid_cross",
+                     "mlp_out", "resid_post", "output"});
 }
 
 void TransformerDecoderLayer::check_memory(const ConstAnyTensor& x, const ConstAnyTensor& memory,

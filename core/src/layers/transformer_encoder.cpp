@@ -23,7 +23,7 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& 
   add_norm("norm2", norms2_.norm);
   add_norm("output_norm1", norms1_.output_norm);
   add_norm("output_norm2", norms2_.output_norm);
-  add_intermediates({"resid_pre", "resid_mid", "resid_post", "output"});
+  add_intermediates({"resid_pre", "attn_out", "resid_mid", "mlp_out", "resid_post", "output"});
 }
 
 void TransformerEncoderLayer::forward(const ConstAnyTensor& x, const AnyTensor& output,
@@ -31,7 +31,8 @@ void TransformerEncoderLayer::forward(const ConstAnyTensor& x, const AnyTensor& 
                                       Context& context) const {
   check_tokens(x, output, options_.d_model);
   check_dropout(call.dropout, "attention.dropout", call.attention);
-  IntermediateWriter writer(*this, call.intermediates, x.rank() == 3);
+  check_no_cache(call.interventions, call.cache);
+  IntermediateWriter writer(*this, call.intermediates, x.rank() == 3, call.interventions);
   runtime::Execution execution(context);
   TransformerEncoderLayerCall inner = call;
   inner.attention = staged(call.attention, execution);
@@ -64,7 +65,8 @@ void TransformerEncoder::run(const ConstAnyTensor& x, const AnyTensor& output,
   check_dropout(call.dropout, "attention.dropout", call.attention);
   check_stack_outputs("attention", call.attention, call.weights, layers_.size());
   check_positions(call.positions, layers_);
-  IntermediateWriter writer(*this, call.intermediates, x.rank() == 3);
+  check_no_cache(call.interventions, !call.caches.empty());
+  IntermediateWriter writer(*this, call.intermediates, x.rank() == 3, call.interventions);
   runtime::Execution run(context);
   float* const* weights = staged_weights(call.weights, run);
   const ConstAnyTensor from = with_batch(x);

@@ -39,14 +39,15 @@ template <class Flow>
 void TransformerEncoderLayer::run(Flow& flow, const TransformerEncoderLayerCall& call,
                                   const typename Flow::Terms& terms) const {
   const Dropout& dropout = call.dropout;
-  flow.attend({norms1_, "norm1", "output_norm1", "resid_mid", dropout_at(dropout, 1)},
+  flow.attend({norms1_, "norm1", "output_norm1", "attn_out", "resid_mid", dropout_at(dropout, 1)},
               self_attention_,
               {.attention = with_dropout(call.attention, dropout, 0),
                .positions = call.positions,
                .cache = call.cache},
               terms);
-  flow.feed_forward({norms2_, "norm2", "output_norm2", "resid_post", dropout_at(dropout, 3)},
-                    feed_forward_, hidden_dropout(options_, dropout_at(dropout, 2)));
+  flow.feed_forward(
+      {norms2_, "norm2", "output_norm2", "mlp_out", "resid_post", dropout_at(dropout, 3)},
+      feed_forward_, hidden_dropout(options_, dropout_at(dropout, 2)));
 }
 
 template <class Flow>
@@ -57,18 +58,20 @@ void TransformerDecoderLayer::run(Flow& flow, const typename Flow::Memory& memor
   State* const state = call.state;
   const Dropout& dropout = call.dropout;
   const std::int64_t past = state ? state->self_attention.length() : 0;
-  flow.attend({norms1_, "norm1", "output_norm1", "resid_mid", dropout_at(dropout, 1)},
+  flow.attend({norms1_, "norm1", "output_norm1", "attn_out", "resid_mid", dropout_at(dropout, 1)},
               self_attention_,
               {.attention = with_dropout(call.self_attention, dropout, 0),
                .positions = call.positions,
                .cache = state ? &state->self_attention : nullptr},
               self_terms);
   flow.attend_to(memory, state ? &state->memory : nullptr,
-                 {norms2_, "norm2", "output_norm2", "resid_mid_cross", dropout_at(dropout, 3)},
+                 {norms2_, "norm2", "output_norm2", "cross_attn_out", "resid_mid_cross",
+                  dropout_at(dropout, 3)},
                  cross_attention_,
                  with_dropout(shift_diagonal(call.cross_attention, past), dropout, 2), cross_terms);
-  flow.feed_forward({norms3_, "norm3", "output_norm3", "resid_post", dropout_at(dropout, 5)},
-                    feed_forward_, hidden_dropout(options_, dropout_at(dropout, 4)));
+  flow.feed_forward(
+      {norms3_, "norm3", "output_norm3", "mlp_out", "resid_post", dropout_at(dropout, 5)},
+      feed_forward_, hidden_dropout(options_, dropout_at(dropout, 4)));
 }
 
 }  // namespace attn

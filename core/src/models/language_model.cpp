@@ -286,7 +286,8 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
                      {"none; tokens of this model also attend to later tokens"});
   }
 
-  IntermediateWriter writer(*this, call.intermediates, batched);
+  check_no_cache(call.interventions, !call.caches.empty());
+  IntermediateWriter writer(*this, call.intermediates, batched, call.interventions);
   runtime::Execution run(context);
   const auto take = [&](std::int64_t count, std::int64_t columns) {
     const std::int64_t shape[] = {batch, count, columns};
@@ -295,7 +296,9 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   const Tensor x = take(length, width);
   const Tensor extra = take(token_types_ || transform_ ? length : 0, width);
   const Tensor narrow = take(project_in_ ? length : 0, options_.embedding_dim);
-  const Tensor embedded = writer.allocate("embedded", x.shape());
+  const bool is_pooled = !call.pooled.is_none();
+  const Tensor pooled = is_pooled ? take(1, width).select(1, 0) : Tensor();
+  const Tensor embedded = writer.prepare("embedded", x);
 
   // If the input has no batch dimension, the layers expect a sequence without it.
   const auto as_ids = [&](const Tensor& tensor) { return batched ? tensor : tensor.select(0, 0); };
@@ -322,7 +325,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   if (embedding_norm_) {
     embedding_norm_->forward(x, x, context, writer.enter("embedding_norm"));
   }
-  writer.fill(embedded, x, run);
+  writer.finish_value("embedded", embedded, x, run);
 
   AttentionOptions attention = call.attention;
   attention.causal = attention.causal || options_.causal;
@@ -341,6 +344,10 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
     if (check_overflow && !is_finite_tensor(x)) {
       for (KeyValueCache& cache : call.caches) cache.truncate(past);
       fail_overflow(ids, given, call, context);
+    }
+    if (is_pooled) {
+      pooler_->forward(x.select(1, 0), pooled, context, writer.enter("pooler"));
+      apply_activation(pooled, pooled, Activation::kTanh, context);
     }
     if (rows > 0) {
       Tensor last = x.slice(1, length - rows, length);
@@ -364,16 +371,12 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
         scale(to, c, run);
       }
     }
-    if (!call.pooled.is_none()) {
-      const Tensor to = batched ? call.pooled : call.pooled.unsqueeze(0);
-      pooler_->forward(x.select(1, 0), to, context, writer.enter("pooler"));
-      apply_activation(to, to, Activation::kTanh, context);
-    }
   } catch (...) {
     for (KeyValueCache& cache : call.caches) cache.truncate(past);
     throw;
   }
   if (!call.hidden.is_none()) copy(x, attn::with_batch(call.hidden), run);
+  if (is_pooled) copy(pooled, batched ? call.pooled : call.pooled.unsqueeze(0), run);
   writer.finish();
 }
 

@@ -74,6 +74,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
                     &terms.relative_keys, &terms.relative_values, &terms.sinks});
   training::require_none("cache", call.cache);
   training::require_none("intermediates", call.intermediates);
+  training::require_none("interventions", call.interventions);
   record.keep(impl_);  // because the backward pass uses the layer's rotation
   for (const auto further : kFurtherOutputs) {
     if (!(attention.*further).is_none()) {

@@ -48,7 +48,9 @@ struct TapedFlow {
   void add_result(const Sublayer& sublayer, Variable y) {
     const auto& [norm, output_norm] = sublayer.norms;
     if (output_norm) y = normalize(*output_norm, y);
-    stream = stream + apply_dropout(y, sublayer.dropout);
+    y = apply_dropout(y, sublayer.dropout);
+    record_intermediate(layer, sublayer.result_name, y);
+    stream = stream + y;
     record_intermediate(layer, sublayer.sum_name, stream);
     if (!options.norm_first && norm) stream = normalize(*norm, stream);
   }
@@ -73,6 +75,7 @@ Variable TransformerEncoderLayer::forward(const Variable& x,
   check_dropout(call.dropout, "attention.dropout", call.attention);
   require_none("cache", call.cache);
   require_none("intermediates", call.intermediates);
+  require_none("interventions", call.interventions);
   record_intermediate(*this, "resid_pre", x);
   TapedFlow flow{*this, options_, x};
   run(flow, call, terms);
@@ -88,6 +91,7 @@ Variable TransformerEncoder::forward(const Variable& x, const TransformerEncoder
   require_none("caches", !call.caches.empty());
   require_none("weights", !call.weights.empty());
   require_none("intermediates", call.intermediates);
+  require_none("interventions", call.interventions);
   check_positions(call.positions, layers_);
   Variable y = x;
   for (std::size_t l = 0; l < layers_.size(); ++l) {

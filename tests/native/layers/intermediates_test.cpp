@@ -113,7 +113,7 @@ TEST(IntermediatesTest, names_are_paths) {
   EXPECT_THAT(names, ::testing::IsSupersetOf({"layers.0.resid_pre", "layers.1.self_attn.weights",
                                               "layers.1.linear1.output", "layers.0.hidden",
                                               "layers.1.norm2.output", "norm.output"}));
-  EXPECT_EQ(names.size(), 2 * (4 + 10 + 3 + 2) + 1);
+  EXPECT_EQ(names.size(), 2 * (6 + 10 + 3 + 2) + 1);
 }
 
 TEST(IntermediatesTest, attention_shows_every_step) {

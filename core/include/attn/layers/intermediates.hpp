@@ -11,6 +11,8 @@
 
 namespace attn {
 
+class Interventions;
+
 /// Collects named intermediate values that a layer computes. TransformerLens calls this a cache.
 ///
 ///   Intermediates shown({"layers.0.self_attn.weights", "layers.0.resid_mid"});
@@ -52,6 +54,8 @@ class ATTN_API Intermediates {
   std::vector<Entry> entries_;
   std::string path_;  ///< path of the layer that is running, with a dot at the end
   bool running_ = false;
+  bool batched_ = true;  ///< whether the tensors of the running call have a batch dimension
+  const Interventions* interventions_ = nullptr;  ///< the changes of the running call, if any
 };
 
 }  // namespace attn

@@ -10,6 +10,7 @@
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/intermediates.hpp"
+#include "attn/layers/interventions.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/rms_norm.hpp"
 #include "attn/layers/weight_format.hpp"
@@ -108,6 +109,8 @@ struct MultiHeadAttentionCall {
   /// H, Nq, Nk) and "log_sum_exp" (B, H, Nq) are as in AttentionOptions. "head_output" (B, H, Nq,
   /// D) is weights · v, and "output" is the result of the call.
   Intermediates* intermediates = nullptr;
+  /// Changes intermediates while they are computed. Null means no changes.
+  const Interventions* interventions = nullptr;
 };
 
 /// Multi-head attention (Vaswani et al. 2017, arXiv:1706.03762; torch.nn.MultiheadAttention; D2L

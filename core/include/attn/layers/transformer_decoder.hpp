@@ -58,6 +58,8 @@ struct TransformerDecoderLayerCall {
   /// residual stream is "resid_pre", which is x, and its sums after each sublayer: "resid_mid"
   /// after self-attention, "resid_mid_cross" after cross attention and "resid_post" after the
   /// feed-forward network. With post-norm, the sums are given before they are normalised.
+  /// "attn_out", "cross_attn_out" and "mlp_out" are the values that the sublayers add to the
+  /// stream.
   Intermediates* intermediates = nullptr;
 };
 

@@ -16,6 +16,7 @@
 #include "attn/layers/feed_forward.hpp"
 #include "attn/layers/gated_feed_forward.hpp"
 #include "attn/layers/intermediates.hpp"
+#include "attn/layers/interventions.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
@@ -118,10 +119,12 @@ struct TransformerEncoderLayerCall {
   /// Receives intermediates: "self_attn.…" (see MultiHeadAttentionCall); "linear1.output", "hidden"
   /// and "linear2.output" (FeedForward) or the names in GatedFeedForward; "norm1.output" and so on
   /// for each norm of the layer; and "output". The residual stream has TransformerLens' names:
-  /// "resid_pre" (x), "resid_mid" (x + dropout(self_attn(…))) and "resid_post" (h +
-  /// dropout(feed_forward(…))). With post-norm, "resid_mid" and "resid_post" are the sums before
-  /// they are normalised.
+  /// "resid_pre" (x), "resid_mid" (x + attn_out) and "resid_post" (h + mlp_out), with "attn_out" =
+  /// dropout(self_attn(…)) and "mlp_out" = dropout(feed_forward(…)). With post-norm, "resid_mid"
+  /// and "resid_post" are the sums before they are normalised.
   Intermediates* intermediates = nullptr;
+  /// Changes intermediates while they are computed. Null means no changes.
+  const Interventions* interventions = nullptr;
 };
 
 /// A layer of a Transformer's encoder (Vaswani et al. 2017; torch.nn.TransformerEncoderLayer):
@@ -216,6 +219,8 @@ struct TransformerEncoderCall {
   std::span<KeyValueCache> caches = {};
   /// Receives intermediates: "layers.0.…" and so on for each layer, and "norm.output".
   Intermediates* intermediates = nullptr;
+  /// Changes intermediates while they are computed. Null means no changes.
+  const Interventions* interventions = nullptr;
 };
 
 /// A stack of encoder layers (torch.nn.TransformerEncoder). Parameters: "layers.0.…" and so on.

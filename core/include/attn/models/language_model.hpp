@@ -13,6 +13,7 @@
 #include "attn/layers/activation.hpp"
 #include "attn/layers/embedding.hpp"
 #include "attn/layers/intermediates.hpp"
+#include "attn/layers/interventions.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/linear.hpp"
 #include "attn/layers/module.hpp"
@@ -90,6 +91,8 @@ struct LanguageModelCall {
   /// "project_out.output", "output.output" (logits before final_softcap) and "pooler.output"
   /// (before tanh).
   Intermediates* intermediates = nullptr;
+  /// Changes intermediates while they are computed. Null means no changes.
+  const Interventions* interventions = nullptr;
 };
 
 /// Settings for choosing a token from logits.
