@@ -15,7 +15,7 @@ namespace attn {
 namespace {
 
 [[noreturn]] void fail_unknown(const char* argument, std::string_view name,
-                               const std::vector<std::string>& known, const char* needs) {
+                               const std::vector<std::string>& known, std::string_view needs) {
   if (known.empty()) {
     validation::fail(ErrorCode::kNotFound, argument, {"\"", name, "\""},
                      {"no names, because this layer has no such values"});
@@ -108,7 +108,9 @@ IntermediateWriter::IntermediateWriter(const Module& module, Intermediates* targ
     const std::vector<std::string> known = module.intermediate_names();
     for (const Intermediates::Entry& entry : target_->entries_) {
       if (std::ranges::find(known, entry.name) != known.end()) continue;
-      fail_unknown("intermediates", entry.name, known, "one of the layer's intermediate_names()");
+      fail_unknown(
+          "intermediates", entry.name, known,
+          validation::join({"one of the layer's ", validation::Name("intermediate_names"), "()"}));
     }
   }
   if (interventions) check_names(module, *interventions);
@@ -121,7 +123,7 @@ void IntermediateWriter::check_names(const Module& module, const Interventions& 
   const std::vector<std::string> known = Interventions::names_of(module);
   for (const Interventions::Edit& edit : interventions.edits_) {
     if (std::ranges::find(known, edit.name) != known.end()) continue;
-    fail_unknown("interventions", edit.name, known, "one of the layer's Interventions::names_of()");
+    fail_unknown("interventions", edit.name, known, "a value of the layer that a call can change");
   }
   std::vector<std::string> attentions;
   constexpr std::string_view kSuffix = ".head_output";
@@ -131,7 +133,7 @@ void IntermediateWriter::check_names(const Module& module, const Interventions& 
   }
   for (const Interventions::Knockout& knockout : interventions.knockouts_) {
     if (std::ranges::find(attentions, knockout.attention) != attentions.end()) continue;
-    fail_unknown("interventions", knockout.attention, attentions, "the path of an attention");
+    fail_unknown("interventions", knockout.attention, attentions, "the path of an attention layer");
   }
 }
 
@@ -173,10 +175,7 @@ void IntermediateWriter::check_changes(std::string_view name, const AnyTensor& v
     }
     if (part.head) {
       if (rank < 4)
-        validation::fail_value("head", *part.head,
-                               {"none; "
-                                ", full, "
-                                " has no heads"});
+        validation::fail_value("head", *part.head, {"none; \"", full, "\" has no heads"});
       check_index("head", *part.head, values.size(3 - tokens), full);
     }
     if (rank < 3 && (part.position || ablation == Ablation::kMean)) {

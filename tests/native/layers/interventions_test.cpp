@@ -457,17 +457,17 @@ TEST(InterventionsErrorTest, a_wrong_name_is_an_error_that_suggests_the_nearest)
   Interventions ablation, patch, stage, knockout;
   ablation.ablate("layers.1.self_atn.head_output");
   EXPECT_EQ(error_with(encoder, ablation),
-            "not_found: interventions: got \"layers.1.self_atn.head_output\", needs one of the "
-            "layer's Interventions::names_of(); the nearest is \"layers.1.self_attn.head_output\"");
+            "not_found: interventions: got \"layers.1.self_atn.head_output\", needs a value of the "
+            "layer that a call can change; the nearest is \"layers.1.self_attn.head_output\"");
   patch.patch("layers.2.output", OwnedTensor({2, kTokens, 8}));
   EXPECT_EQ(error_with(encoder, patch),
-            "not_found: interventions: got \"layers.2.output\", needs one of the layer's "
-            "Interventions::names_of(); the nearest is \"layers.0.output\"");
+            "not_found: interventions: got \"layers.2.output\", needs a value of the layer "
+            "that a call can change; the nearest is \"layers.0.output\"");
   stage.ablate("layers.0.self_attn.weights");
   EXPECT_THAT(error_with(encoder, stage), ::testing::StartsWith("not_found: interventions: got"));
   knockout.knock_out("layers.1", {}, 0, 0);
   EXPECT_EQ(error_with(encoder, knockout),
-            "not_found: interventions: got \"layers.1\", needs the path of an attention; the "
+            "not_found: interventions: got \"layers.1\", needs the path of an attention layer; the "
             "nearest is \"layers.1.self_attn\"");
 }
 
@@ -506,10 +506,10 @@ TEST(InterventionsErrorTest, values_of_a_wrong_shape_are_an_error) {
   Interventions whole, row;
   whole.patch("layers.1.resid_post", OwnedTensor({kTokens, 8}));
   EXPECT_EQ(error_with(encoder, whole),
-            "shape_mismatch: layers.1.resid_post: got shape (5, 8), needs (2, 5, 8)");
+            "shape_mismatch: layers.1.resid_post: got shape (5, 8), needs shape (2, 5, 8)");
   row.patch("layers.1.self_attn.q", OwnedTensor({2, 2, 8}), {.position = 1});
   EXPECT_EQ(error_with(encoder, row),
-            "shape_mismatch: layers.1.self_attn.q: got shape (2, 2, 8), needs (2, 2, 4)");
+            "shape_mismatch: layers.1.self_attn.q: got shape (2, 2, 8), needs shape (2, 2, 4)");
   Interventions empty;
   EXPECT_NE(error_of([&] { empty.patch("output", ConstTensor()); }), "");
   EXPECT_TRUE(empty.empty());

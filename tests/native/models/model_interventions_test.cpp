@@ -170,8 +170,8 @@ TEST(ModelInterventionsErrorTest, errors_leave_outputs_and_caches_unchanged) {
   Interventions name, row, fine;
   name.ablate("layers.0.mlp_out");
   EXPECT_EQ(error_with(name, {}),
-            "not_found: interventions: got \"layers.0.mlp_out\", needs one of the layer's "
-            "Interventions::names_of(); the nearest is \"encoder.layers.0.mlp_out\"");
+            "not_found: interventions: got \"layers.0.mlp_out\", needs a value of the layer "
+            "that a call can change; the nearest is \"encoder.layers.0.mlp_out\"");
   row.ablate("output.output", attn::Ablation::kZero, {.position = 1});
   EXPECT_EQ(error_with(row, {}),
             "invalid_argument: position: got 1, needs 0 to 0 in \"output.output\"");
@@ -196,7 +196,7 @@ TEST(ModelInterventionsErrorTest, an_error_in_the_pooler_leaves_the_logits_uncha
   call.pooled = attn::Tensor(pooled.data(), {4});
   call.interventions = &cut;
   EXPECT_EQ(error_of([&] { model.forward(ids, attn::Tensor(y.data(), {2, 5}), call); }),
-            "shape_mismatch: pooler.output: got shape (3), needs (4)");
+            "shape_mismatch: pooler.output: got shape (3), needs shape (4)");
   EXPECT_THAT(y, Each(77.0F));
   EXPECT_THAT(pooled, Each(77.0F));
 }

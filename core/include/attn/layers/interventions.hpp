@@ -29,32 +29,33 @@ struct ValuePart {
   std::optional<std::int64_t> position = {};
 };
 
-/// Changes that a call makes to its intermediate values, to find out which of them a result depends
-/// on. The names are those of Intermediates, whose mirror image this class is.
+/// Changes that a call makes to its own intermediate values. They show which values a result
+/// depends on. A value has the same name here as in Intermediates.
 ///
 ///   Interventions cut;
 ///   cut.ablate("layers.1.self_attn.head_output", Ablation::kZero, {.head = 3});
 ///   cut.knock_out("layers.0.self_attn", {}, 5, 2);  // query 5 ignores key 2 in all heads
 ///   encoder.forward(x, output, {.interventions = &cut});
 ///
-/// Everything after a changed value is computed from the change, and intermediates show changed
-/// values. Several changes to one value are made in the order in which they were added. A call
-/// never changes this object, so several threads can pass it at the same time. An object without
+/// MultiHeadAttention, TransformerEncoderLayer, TransformerEncoder and LanguageModel accept
+/// interventions. They compute all later values from the changed value, and intermediates show
+/// changed values. Several changes to one value are made in the order in which you add them. A call
+/// only reads this object, so several threads can pass it at the same time. An object without
 /// interventions changes no bit of a result.
 ///
-/// Ablating a head of "head_output" is like setting its D columns of out_proj.weight to 0.
-/// "attn_out" and "mlp_out" are the values that a layer adds to the residual stream; ablating both
-/// silences the layer.
+/// Ablating a head of "head_output" has the same effect as setting the head's D columns of
+/// out_proj.weight to 0. "attn_out" and "mlp_out" are the values that a layer adds to the residual
+/// stream; to silence the layer, ablate both.
 ///
 /// Sources: causal mediation (Vig et al. 2020, arXiv:2004.12265); causal tracing (Meng et al. 2022,
 /// arXiv:2202.05262); activation patching (Wang et al. 2022, arXiv:2211.00593; Heimersheim and
 /// Nanda 2024, arXiv:2404.15255); attention knockout (Geva et al. 2023, arXiv:2304.14767).
 ///
-/// The forward() that gets the object throws kNotFound for a name it does not have, with the
-/// nearest name that it does have; kInvalidArgument for a head, position, query or key out of
-/// range, with the valid range; kShapeMismatch for values of a wrong shape; and kUnsupported if the
-/// call has a cache, or if the changed value is an output that is not float32. After an error,
-/// outputs and caches are unchanged.
+/// forward() throws kNotFound for an unknown name and suggests the nearest valid name. It throws
+/// kInvalidArgument for a head, position, query or key out of range and gives the valid range;
+/// kShapeMismatch for values of a wrong shape; and kUnsupported if the call has a cache, or if the
+/// changed value is an output that is not float32. After an error, outputs and caches are
+/// unchanged. Calls on a tape do not accept interventions.
 class ATTN_API Interventions {
  public:
   /// Replaces the value by zeros or by its mean over the tokens.
