@@ -35,10 +35,10 @@ using ::testing::Each;
 
 constexpr std::int64_t kTokens = 5;
 
-const attn::TransformerLayerOptions kLayer{.d_model = 8, .num_heads = 2, .dim_feedforward = 12};
+const attn::TransformerLayerOptions kPostNorm{.d_model = 8, .num_heads = 2, .dim_feedforward = 12};
 
 attn::TransformerLayerOptions pre_norm() {
-  attn::TransformerLayerOptions options = kLayer;
+  attn::TransformerLayerOptions options = kPostNorm;
   options.norm_first = true;
   return options;
 }
@@ -46,7 +46,7 @@ attn::TransformerLayerOptions pre_norm() {
 /// Post-norm and pre-norm, plain and gated feed-forward networks, norms of outputs and of heads.
 std::vector<attn::TransformerLayerOptions> all_layers() {
   std::vector<attn::TransformerLayerOptions> layers = attn_test::todays_layers();
-  layers.push_back(kLayer);
+  layers.push_back(kPostNorm);
   layers.push_back(pre_norm());
   return layers;
 }
@@ -279,7 +279,7 @@ TEST(InterventionsTest, a_mean_is_computed_in_double_precision_and_rounded_once)
 
 TEST(InterventionsTest, changes_are_made_in_the_order_in_which_they_were_added) {
   Random random;
-  const TransformerEncoder encoder = stack(kLayer, random);
+  const TransformerEncoder encoder = stack(kPostNorm, random);
   const OwnedTensor x = normals({kTokens, 8}, random), row = normals({8}, random);
   Interventions cut;
   cut.patch("layers.0.resid_mid", row, {.position = 0});
@@ -435,7 +435,7 @@ TEST(InterventionsTest, the_output_of_a_layer_may_have_any_element_type) {
 
 TEST(InterventionsTest, no_interventions_take_no_memory) {
   attn::Context context({.num_threads = 1});
-  const TransformerEncoder encoder({.layer = kLayer, .num_layers = 2});
+  const TransformerEncoder encoder({.layer = kPostNorm, .num_layers = 2});
   OwnedTensor x({1, kTokens, 8});
   const Interventions none;
   attn_test::expect_no_allocations(
@@ -453,7 +453,7 @@ std::string error_with(const TransformerEncoder& encoder, const Interventions& c
 }
 
 TEST(InterventionsErrorTest, a_wrong_name_is_an_error_that_suggests_the_nearest) {
-  const TransformerEncoder encoder({.layer = kLayer, .num_layers = 2});
+  const TransformerEncoder encoder({.layer = kPostNorm, .num_layers = 2});
   Interventions ablation, patch, stage, knockout;
   ablation.ablate("layers.1.self_atn.head_output");
   EXPECT_EQ(error_with(encoder, ablation),
@@ -472,7 +472,7 @@ TEST(InterventionsErrorTest, a_wrong_name_is_an_error_that_suggests_the_nearest)
 }
 
 TEST(InterventionsErrorTest, a_wrong_head_or_position_is_an_error_with_the_valid_range) {
-  const TransformerEncoder encoder({.layer = kLayer, .num_layers = 2});
+  const TransformerEncoder encoder({.layer = kPostNorm, .num_layers = 2});
   const std::string heads = "layers.1.self_attn.head_output";
   const auto ablate = [&](const std::string& name, const attn::ValuePart& part) {
     Interventions cut;
@@ -502,7 +502,7 @@ TEST(InterventionsErrorTest, a_wrong_head_or_position_is_an_error_with_the_valid
 }
 
 TEST(InterventionsErrorTest, values_of_a_wrong_shape_are_an_error) {
-  const TransformerEncoder encoder({.layer = kLayer, .num_layers = 2});
+  const TransformerEncoder encoder({.layer = kPostNorm, .num_layers = 2});
   Interventions whole, row;
   whole.patch("layers.1.resid_post", OwnedTensor({kTokens, 8}));
   EXPECT_EQ(error_with(encoder, whole),
@@ -516,7 +516,7 @@ TEST(InterventionsErrorTest, values_of_a_wrong_shape_are_an_error) {
 }
 
 TEST(InterventionsErrorTest, caches_tapes_and_rounded_norms_are_not_supported) {
-  const TransformerEncoder encoder({.layer = kLayer, .num_layers = 2, .final_norm = true});
+  const TransformerEncoder encoder({.layer = kPostNorm, .num_layers = 2, .final_norm = true});
   Interventions cut;
   cut.ablate("layers.0.output");
   std::vector<attn::KeyValueCache> caches = encoder.make_caches(2);
@@ -546,7 +546,7 @@ TEST(InterventionsErrorTest, caches_tapes_and_rounded_norms_are_not_supported) {
 
 TEST(InterventionsErrorTest, running_out_of_memory_leaves_the_output_unchanged) {
   attn::Context context({.num_threads = 1});
-  const TransformerEncoder encoder({.layer = kLayer, .num_layers = 2, .final_norm = true});
+  const TransformerEncoder encoder({.layer = kPostNorm, .num_layers = 2, .final_norm = true});
   const OwnedTensor x({1, kTokens, 8});
   Interventions cut;
   cut.ablate("layers.0.self_attn.head_output", Ablation::kMean);
