@@ -24,6 +24,25 @@ namespace {
                    {needs, "; the nearest is \"", nearest_name(name, known), "\""});
 }
 
+std::string quote_all(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) {
+    validation::append(list, {list.empty() ? "" : ", ", "\"", name, "\""});
+  }
+  return list;
+}
+
+/// Quotes the values of the layer that has the value nearest to `name`.
+std::string quote_nearest(std::string_view name, std::vector<std::string> known) {
+  if (known.empty()) return {};
+  const std::string nearest = nearest_name(name, known);
+  const std::size_t path = nearest.rfind('.') + 1;
+  std::erase_if(known, [&](const std::string& other) {
+    return other.rfind('.') + 1 != path || other.compare(0, path, nearest, 0, path) != 0;
+  });
+  return quote_all(known);
+}
+
 void check_index(const char* argument, std::int64_t index, std::int64_t count,
                  std::string_view name) {
   if (index >= 0 && index < count) return;
@@ -123,7 +142,9 @@ void IntermediateWriter::check_names(const Module& module, const Interventions& 
   const std::vector<std::string> known = Interventions::names_of(module);
   for (const Interventions::Edit& edit : interventions.edits_) {
     if (std::ranges::find(known, edit.name) != known.end()) continue;
-    fail_unknown("interventions", edit.name, known, "a value of the layer that a call can change");
+    fail_unknown(edit.ablation ? "ablate" : "patch", edit.name, known,
+                 validation::join({"a value that a call can change, such as ",
+                                   quote_nearest(edit.name, known)}));
   }
   std::vector<std::string> attentions;
   constexpr std::string_view kSuffix = ".head_output";
@@ -133,7 +154,8 @@ void IntermediateWriter::check_names(const Module& module, const Interventions& 
   }
   for (const Interventions::Knockout& knockout : interventions.knockouts_) {
     if (std::ranges::find(attentions, knockout.attention) != attentions.end()) continue;
-    fail_unknown("interventions", knockout.attention, attentions, "the path of an attention layer");
+    fail_unknown("knock_out", knockout.attention, attentions,
+                 validation::join({"an attention layer: ", quote_all(attentions)}));
   }
 }
 

@@ -43,11 +43,20 @@ attn::TransformerLayerOptions pre_norm() {
   return options;
 }
 
-/// Post-norm and pre-norm, plain and gated feed-forward networks, norms of outputs and of heads.
+/// Post-norm, pre-norm and parallel layers, plain and gated feed-forward networks, norms of outputs
+/// and of heads, and a window with a scale and a bias in the last projection only.
 std::vector<attn::TransformerLayerOptions> all_layers() {
   std::vector<attn::TransformerLayerOptions> layers = attn_test::todays_layers();
   layers.push_back(kPostNorm);
   layers.push_back(pre_norm());
+  layers.push_back(pre_norm());
+  layers.back().parallel_residual = true;  // GPT-NeoX
+  layers.back().positions = {.rotary = attn::RotaryEmbeddingOptions{.rotary_dim = 2}};
+  layers.push_back(pre_norm());
+  layers.back().attention_bias = false;  // GPT-Neo
+  layers.back().attention_output_bias = true;
+  layers.back().scale = 1;
+  layers.back().window = attn::Window{.left = 2};
   return layers;
 }
 
@@ -456,19 +465,25 @@ TEST(InterventionsErrorTest, a_wrong_name_is_an_error_that_suggests_the_nearest)
   const TransformerEncoder encoder({.layer = kPostNorm, .num_layers = 2});
   Interventions ablation, patch, stage, knockout;
   ablation.ablate("layers.1.self_atn.head_output");
-  EXPECT_EQ(error_with(encoder, ablation),
-            "not_found: interventions: got \"layers.1.self_atn.head_output\", needs a value of the "
-            "layer that a call can change; the nearest is \"layers.1.self_attn.head_output\"");
+  EXPECT_EQ(
+      error_with(encoder, ablation),
+      "not_found: ablate: got \"layers.1.self_atn.head_output\", needs a value that a call can "
+      "change, such as \"layers.1.self_attn.q\", \"layers.1.self_attn.k\", "
+      "\"layers.1.self_attn.v\", \"layers.1.self_attn.head_output\", "
+      "\"layers.1.self_attn.output\"; the nearest is \"layers.1.self_attn.head_output\"");
   patch.patch("layers.2.output", OwnedTensor({2, kTokens, 8}));
   EXPECT_EQ(error_with(encoder, patch),
-            "not_found: interventions: got \"layers.2.output\", needs a value of the layer "
-            "that a call can change; the nearest is \"layers.0.output\"");
+            "not_found: patch: got \"layers.2.output\", needs a value that a call can change, such "
+            "as \"layers.0.resid_pre\", \"layers.0.attn_out\", \"layers.0.resid_mid\", "
+            "\"layers.0.mlp_out\", \"layers.0.resid_post\", \"layers.0.output\", "
+            "\"layers.0.hidden\"; the nearest is \"layers.0.output\"");
   stage.ablate("layers.0.self_attn.weights");
-  EXPECT_THAT(error_with(encoder, stage), ::testing::StartsWith("not_found: interventions: got"));
+  EXPECT_THAT(error_with(encoder, stage), ::testing::StartsWith("not_found: ablate: got"));
   knockout.knock_out("layers.1", {}, 0, 0);
   EXPECT_EQ(error_with(encoder, knockout),
-            "not_found: interventions: got \"layers.1\", needs the path of an attention layer; the "
-            "nearest is \"layers.1.self_attn\"");
+            "not_found: knock_out: got \"layers.1\", needs an attention layer: "
+            "\"layers.0.self_attn\", \"layers.1.self_attn\"; the nearest is "
+            "\"layers.1.self_attn\"");
 }
 
 TEST(InterventionsErrorTest, a_wrong_head_or_position_is_an_error_with_the_valid_range) {
