@@ -5,9 +5,9 @@
  * and the registration of names and types take 33 kB of `attn` and 45 kB of `training`.
  */
 export const kMaxWasmBytes = {
-  attn: { raw: 409e3, gzip: 184e3 },
-  training: { raw: 570e3, gzip: 250e3 },
-  models: { raw: 530e3, gzip: 236e3 },
+  attn: { raw: 420e3, gzip: 189e3 },
+  training: { raw: 581e3, gzip: 254e3 },
+  models: { raw: 540e3, gzip: 241e3 },
 };
 
 /** The complete API with its glue, both as a bundler writes it and as the package contains it. */
@@ -18,8 +18,8 @@ export const kMaxApiBytes = {
   },
   // Bundlers copy the glue of threaded builds unchanged.
   'attn-threads.glue.js': {
-    bundled: { brotli: 44_500, gzip: 51_000 },
-    unbundled: { brotli: 52_500 },
+    bundled: { brotli: 44_500, gzip: 51_500 },
+    unbundled: { brotli: 53_000 },
   },
 };
 

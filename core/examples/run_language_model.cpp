@@ -5,6 +5,7 @@
 #include <attn/attn.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 int main(int argc, char** argv) {
@@ -37,6 +38,22 @@ int main(int argc, char** argv) {
 
     std::puts("");
     if (!model.options().causal || !model.options().output) return 0;
+
+    // Does the prediction depend on the first token? Predict again without attention from the last
+    // token to the first.
+    const std::int64_t last = std::ssize(ids) - 1;
+    attn::Interventions cut;
+    for (std::size_t l = 0; l < model.encoder().layers().size(); ++l) {
+      cut.knock_out("encoder.layers." + std::to_string(l) + ".self_attn", {}, last, 0);
+    }
+    attn::OwnedTensor before({1, model.options().vocab_size}), after = before;
+    model.forward(ids, before);
+    model.forward(ids, after, {.interventions = &cut});
+    const std::int64_t next = attn::choose_token(attn::ConstTensor(before).select(0, 0));
+    std::printf("logit of token %lld: %.3f, without attention to the first token: %.3f\n",
+                static_cast<long long>(next), static_cast<double>(before(0, next)),
+                static_cast<double>(after(0, next)));
+
     attn::GenerationOptions options{.max_new_tokens = 10};
     options.sampling = {.temperature = 0.8, .top_k = 40, .random = {.seed = 1}};
     std::printf("generated tokens:");

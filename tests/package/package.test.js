@@ -274,7 +274,10 @@ test('example_language_model', async () => {
     copyFileSync(join(recorded, name), join(folder, name));
   }
   const said = withoutTypes(await run('languageModel.js', [], ['gpt2', ...ids.map(String)]));
-  const [family, next, looks, writes] = said.split(/next|looks|writes/);
+  const [family, next, looks, logit, without, writes] = said.split(
+    /next|looks|logit|without the first token|writes/,
+  );
+  assert.notDeepEqual(numbersIn(logit), numbersIn(without));
   assert.match(family, /family gpt2 with 2 layers/);
   const written = numbersIn(writes);
   assert.equal(written.length, 4);

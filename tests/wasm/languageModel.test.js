@@ -12,7 +12,7 @@ import { load as loadInWorker } from 'attn/worker';
 import { kRoot } from '../../wasm/toolchain/checkout.js';
 import { everyVariant } from './everyVariant.js';
 
-/** @import { LanguageModel, LanguageModelHints, Tensor } from 'attn' */
+/** @import { InterventionOptions, LanguageModel, LanguageModelHints, Tensor } from 'attn' */
 
 const kRecorded = join(kRoot, 'tests/native/models/recorded');
 const kTolerance = 2e-5;
@@ -489,6 +489,35 @@ test('layers_and_frequencies_of_a_model_are_available', async () => {
   const [layer] = gpt2.description.layers;
   assert.ok(!layer.rmsNorm && !('rotaryBase' in layer) && !('rotaryScaling' in layer));
   assert.equal(Math.fround(layer.normEps), Math.fround(1e-5));
+});
+
+test('interventions_change_the_predictions_of_a_model', async () => {
+  const model = await attn.loadModel(filesOf('gpt_neox'));
+  const plain = logitsOf(model);
+  const attention = 'encoder.layers.0.self_attn';
+  const logits = (/** @type {InterventionOptions} */ options) =>
+    model.forward([1, 2, 3, 4], options).logits;
+  assert.deepEqual(logits({ knockOut: [] }), plain);
+  const place = { attention, query: 3, key: 1 };
+  const { numHeads } = model.description.layers[0];
+  assert.deepEqual(
+    logits({ knockOut: [place] }),
+    logits({ knockOut: Array.from({ length: numHeads }, (_, head) => ({ ...place, head })) }),
+  );
+  // Earlier tokens do not attend to the last one.
+  const cut = logits({ knockOut: [{ ...place, head: 0 }] });
+  const { vocabSize } = model.description;
+  assert.deepEqual(cut.data.slice(0, 3 * vocabSize), plain.data.slice(0, 3 * vocabSize));
+  assert.notDeepEqual(cut, plain);
+  // The embeddings of other tokens give the predictions for these tokens.
+  const { intermediates } = model.forward([5, 6, 7, 8], { intermediates: ['embedded'] });
+  const patch = [{ name: 'embedded', values: intermediates.embedded }];
+  assert.deepEqual(logits({ patch }), model.forward([5, 6, 7, 8]).logits);
+  assert.throws(() => logits({ ablate: [{ name: 'layers.0.mlp_out' }] }), {
+    code: 'not_found',
+    message: /the nearest is "encoder\.layers\.0\.mlp_out"/,
+  });
+  model.dispose();
 });
 
 test('a_scaling_rule_works_in_either_place_of_the_configuration', async () => {

@@ -509,6 +509,82 @@ await everyVariant('layers', (attn) => {
     for (const each of [encoder, feedForward, norm, attention, cache]) each.dispose();
   });
 
+  test('interventions_equal_the_same_change_made_by_hand', () => {
+    const options = { dModel: 8, numHeads: 2, dimFeedforward: 12, numLayers: 2, normFirst: true };
+    const encoder = new attn.TransformerEncoder({ ...options, seed: 3 });
+    const x = random.tensor(5, 8);
+    const causal = { attention: { causal: true } };
+    const plain = encoder.forward(x, causal);
+    assert.deepEqual(encoder.forward(x, { ...causal, ablate: [], patch: [], knockOut: [] }), plain);
+
+    const mask = { data: new Uint8Array(25).fill(1), shape: [5, 5] };
+    mask.data[4 * 5 + 1] = 0;
+    const [query, key] = [4, 1];
+    const knockOut = [0, 1].map((l) => ({ attention: `layers.${l}.self_attn`, query, key }));
+    const masked = encoder.forward(x, { attention: { causal: true, mask } });
+    assert.notDeepEqual(masked, plain);
+    assert.deepEqual(encoder.forward(x, { ...causal, knockOut }), masked);
+    const byHead = knockOut.flatMap((one) => [0, 1].map((head) => ({ ...one, head })));
+    assert.deepEqual(encoder.forward(x, { ...causal, knockOut: byHead }), masked);
+
+    // The columns of out_proj that read head 1.
+    const name = 'layers.0.self_attn.out_proj.weight';
+    const [heads, mlp] = ['layers.0.self_attn.head_output', 'layers.1.mlp_out'];
+    const silenced = encoder.forward(x, { ...causal, ablate: [{ name: heads, head: 1 }] });
+    const weight = encoder.parameter(name);
+    const without = { data: weight.data.map((v, i) => (i % 8 < 4 ? v : 0)), shape: weight.shape };
+    encoder.setParameter(name, without);
+    assertClose(silenced.output, [5, 8], encoder.forward(x, causal).output.data, 2e-6);
+    encoder.setParameter(name, weight);
+
+    const row = { data: x.data.slice(0, 8), shape: [8] };
+    const asked = encoder.forward(x, {
+      ...{ ...causal, intermediates: [mlp, 'layers.1.resid_mid', 'layers.1.resid_post'] },
+      ablate: [{ name: mlp, replacement: 'mean' }],
+      patch: [{ name: 'layers.1.resid_mid', position: 2, values: row }],
+    });
+    const { [mlp]: mean, 'layers.1.resid_mid': stream } = asked.intermediates;
+    assert.deepEqual(mean.data.slice(0, 8), mean.data.slice(32));
+    assert.deepEqual(stream.data.slice(16, 24), x.data.slice(0, 8));
+    assert.deepEqual(
+      asked.intermediates['layers.1.resid_post'].data,
+      stream.data.map((value, i) => value + mean.data[i]),
+    );
+
+    const attention = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, seed: 5 });
+    const { weights } = attention.forward(x, x, x, {
+      ...{ needWeights: true, knockOut: [{ head: 1, query: 0, key: 3 }] },
+    });
+    assert.deepEqual(
+      [...weights.data].flatMap((value, i) => (value === 0 ? i : [])),
+      [25 + 3],
+    );
+    const fails = (/** @type {any} */ options, /** @type {RegExp} */ message, code = 'not_found') =>
+      assert.throws(() => encoder.forward(x, options), { code, message });
+    fails({ ablate: [{ name: 'layers.0.mlp' }] }, /^ablate: .*"layers\.0\.mlp_out"/);
+    fails({ patch: [{ name: 'mlp_out', values: x }] }, /^patch: got "mlp_out"/);
+    fails(
+      { knockOut: [{ query: 0, key: 0 }] },
+      /^knockOut: .* "layers\.0\.self_attn", "layers\.1\.self_attn"/,
+    );
+    const invalid = (/** @type {any} */ options, /** @type {RegExp} */ message) =>
+      fails(options, message, 'invalid_argument');
+    invalid({ ablate: [{ name: heads, head: 2 }] }, /^head: got 2, needs 0 to 1/);
+    invalid({ ablate: [{ name: mlp, head: 0 }] }, /has no heads/);
+    invalid({ ablate: [{ name: mlp, position: 5 }] }, /^position: got 5, needs 0 to 4/);
+    invalid({ ablate: [{ name: mlp, position: -1 }] }, /^ablate\[0\]\.position: got -1/);
+    invalid({ ablate: [{ name: mlp, replacement: 'no' }] }, /needs 'zero' or 'mean'/);
+    invalid({ ablate: mlp }, /^ablate: .* an array/);
+    invalid({ knockOut: [{ ...knockOut[0], key: 9 }] }, /^key: got 9, needs 0 to 4/);
+    invalid({ knockOut: [{ attention: 'layers.0.self_attn', key: 1 }] }, /^knockOut\[0\]\.query/);
+    invalid({ patch: [{ name: mlp }] }, /^patch\[0\]\.values/);
+    const patch = [{ name: mlp, values: { data: x.data.slice(1), shape: [39] } }];
+    fails({ patch }, /^layers\.1\.mlp_out: got shape \(39\)/, 'shape_mismatch');
+    const caches = encoder.makeCaches();
+    fails({ ...causal, caches, knockOut }, /without a cache/, 'unsupported');
+    for (const each of [encoder, attention, caches]) each.dispose();
+  });
+
   test('intermediates_are_handles_if_results_are', () => {
     const layer = new attn.handles.FeedForward({ dModel: 8, dimFeedforward: 3, seed: 4 });
     const x = random.tensor(5, 8);

@@ -67,7 +67,10 @@ const rotaryPositions = { start: 0, positions: [0, 1, 2], sequenceLength: 3, inv
 const standing = { positions: undefined };
 const sizes = { n: 4, d: 2 };
 const sampling = { temperature: 1, topK: 2, ...random };
+/** Interventions, of which there are none. */
+const changes = { ablate: [], patch: [], knockOut: [] };
 const ofModels = {
+  ...changes,
   attention: Object.fromEntries(Object.keys(scores).map((name) => [name, undefined])),
   ...standing,
   ...{ caches: undefined, tokenTypes: undefined, needLogits: true, numLogits: 1 },
@@ -185,7 +188,10 @@ const calls = [
   [
     'MultiHeadAttention',
     (o) => mha.forward(x, x, x, o),
-    { ...attention, ...standing, keyPositions: undefined, cache: undefined, ...shown },
+    {
+      ...{ ...attention, ...standing, keyPositions: undefined, cache: undefined },
+      ...{ ...changes, ...shown },
+    },
   ],
   [
     'MultiHeadAttention',
@@ -265,14 +271,20 @@ const calls = [
   [
     'TransformerEncoderLayer',
     (o) => encoderLayer.forward(x, o),
-    { attention: layerAttention, ...standing, dropout, cache: undefined, ...shown },
+    {
+      ...{ attention: layerAttention, ...standing, dropout, cache: undefined },
+      ...{ ...changes, ...shown },
+    },
   ],
   ['TransformerEncoderLayer', (o) => encoderLayer.makeCache(1, o), { capacity: 1, type: 'int8' }],
   ['TransformerEncoder', (o) => new attn.TransformerEncoder(o), stack],
   [
     'TransformerEncoder',
     (o) => encoder.forward(x, o),
-    { attention: scores, ...standing, dropout, needWeights: true, caches: undefined, ...shown },
+    {
+      ...{ attention: scores, ...standing, dropout, needWeights: true, caches: undefined },
+      ...{ ...changes, ...shown },
+    },
   ],
   ['TransformerEncoder', (o) => encoder.makeCaches(1, o), { capacity: 1, type: 'int8' }],
   ['TransformerDecoderLayer', (o) => new attn.TransformerDecoderLayer(o), block],

@@ -27,6 +27,11 @@ export { load } from './loader.js';
  * @typedef {import('./dropout.js').Dropout} Dropout
  * @typedef {import('./errors.js').AttnErrorCode} AttnErrorCode
  * @typedef {import('./errors.js').AttnErrorDetails} AttnErrorDetails
+ * @typedef {import('./interventions.js').AblatedValue} AblatedValue
+ * @typedef {import('./interventions.js').InterventionOptions} InterventionOptions
+ * @typedef {import('./interventions.js').KnockedOutKey} KnockedOutKey
+ * @typedef {import('./interventions.js').PatchedValue} PatchedValue
+ * @typedef {import('./interventions.js').ValuePart} ValuePart
  * @typedef {import('./learnedPositionalEncoding.js').LearnedPositionalEncoding} LearnedPositionalEncoding
  * @typedef {import('./learnedPositionalEncoding.js').LearnedPositionalEncodingOptions} LearnedPositionalEncodingOptions
  * @typedef {import('./loader.js').LoadOptions} LoadOptions

@@ -1,6 +1,7 @@
 import { pointAtCallers } from './callers.js';
 import { argumentError, checkInteger, explainedError, invalid } from './errors.js';
 import { kScoreNames } from './attentionOptions.js';
+import { kInterventions } from './interventions.js';
 import { lengthOfCaches, makeCaches } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { checkLayerAttention } from './multiHeadAttention.js';
@@ -18,6 +19,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 /** @import { PositionsOption } from './attentionPositions.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CapacityOption, LayerCaches } from './keyValueCache.js' */
+/** @import { InterventionOptions } from './interventions.js' */
 /** @import { Asked, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Loader } from './loadLanguageModel.js' */
 /** @import { CheckTable } from './checks.js' */
@@ -142,7 +144,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @typedef {SamplingOptions & GenerationLimits} GenerationOptions */
 
-/** @type {Names<LanguageModelCall & PositionsOption & IntermediatesOption>} */
+/** @type {Names<LanguageModelCall & PositionsOption & IntermediatesOption & InterventionOptions>} */
 const kCall = {
   attention: true,
   positions: true,
@@ -153,6 +155,7 @@ const kCall = {
   needHidden: true,
   needPooled: true,
   intermediates: true,
+  ...kInterventions,
 };
 /** @type {CheckTable} */
 const kSampling = { temperature: real(0), topK: natural(0), ...kRandomStream };
@@ -226,10 +229,11 @@ export class LanguageModel extends Layer {
    * @template {boolean} [Pooled=false]
    * @template {Asked} [N=undefined]
    * @param {Integers} ids  (N,) or (B, N)
-   * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
+   * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption
+   *   & IntermediatesOption<N> & InterventionOptions} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
-   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
-   *   `unsupported` if a result needs a layer that the model lacks, or if numbers overflow. For an overflow,
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `not_found`, `size_overflow`, `out_of_memory`,
+   *   `disposed`; `unsupported` if a result needs a layer that the model lacks, or if numbers overflow. For an overflow,
    *   the error's `argument` is the first layer in which it happens. After an error, caches are unchanged
    */
   forward(ids, options = {}) {
@@ -246,7 +250,8 @@ export class LanguageModel extends Layer {
    * @template {boolean} [Pooled=false]
    * @template {Asked} [N=undefined]
    * @param {TensorLike} x  (N, E) or (B, N, E)
-   * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
+   * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption
+   *   & IntermediatesOption<N> & InterventionOptions} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
    * @throws {AttnError} like `forward`
    */
@@ -260,7 +265,7 @@ export class LanguageModel extends Layer {
 
   /**
    * @param {readonly number[]} tokens  shape of the tokens
-   * @param {LanguageModelCall & PositionsOption & IntermediatesOption} options
+   * @param {LanguageModelCall & PositionsOption & IntermediatesOption & InterventionOptions} options
    * @param {'forward' | 'forwardVectors'} forward
    * @param {(call: NativeCall) => NativeTensor} check  returns the input
    * @returns {any}
@@ -269,7 +274,6 @@ export class LanguageModel extends Layer {
     options = readOptions(options, kCall);
     const length = tokens[tokens.length - 1];
     const { attention: given = {}, caches, tokenTypes, numLogits = length } = options;
-    const { positions, intermediates } = options;
     const attention = readOptions(given, kScoreNames, 'attention');
     const { needLogits = true } = options;
     wanted('needLogits', needLogits);
@@ -300,7 +304,7 @@ export class LanguageModel extends Layer {
       const shape = [...batch, length, dModel];
       const checked = {
         attention: checkLayerAttention(call, attention, shape, layers[0], past + length),
-        ...checkLayerCall(call, { positions, intermediates }),
+        ...checkLayerCall(call, options),
       };
       call.run(() =>
         this.native[forward](

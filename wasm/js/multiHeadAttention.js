@@ -3,6 +3,7 @@ import { nativeAttentionSizes, optionalWindow, positions } from './attentionPosi
 import { choice, flag, headDim, kRandomStream, like, optionalReal, real, size } from './checks.js';
 import { kElementTypes } from './elementType.js';
 import { invalid } from './errors.js';
+import { kInterventions } from './interventions.js';
 import { KeyValueCache, makeCache } from './keyValueCache.js';
 import { firstWeights, Layer } from './layer.js';
 import { checkAttentionOptions, checkInputs, giveAll } from './nativeAttentionOptions.js';
@@ -17,6 +18,7 @@ import { kRowRanks } from './tensor.js';
 /** @import { AttentionPositions, KeyPositionsOption, PositionsOption } from './attentionPositions.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption } from './elementType.js' */
+/** @import { InterventionOptions } from './interventions.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import * as Native from './native.js' */
@@ -72,7 +74,7 @@ import { kRowRanks } from './tensor.js';
  * @template {ElementType} [Output=ElementType]
  * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
  *   & PositionsOption & KeyPositionsOption & CacheOption & OutputTypeOption<Output>
- *   & IntermediatesOption<N>} MultiHeadAttentionForwardOptions
+ *   & IntermediatesOption<N> & InterventionOptions} MultiHeadAttentionForwardOptions
  */
 
 /**
@@ -117,7 +119,7 @@ const kAttendNames = {
   intermediates: true,
 };
 /** @type {Names<MultiHeadAttentionForwardOptions>} */
-const kForwardNames = { cache: true, ...kAttendNames, keyPositions: true };
+const kForwardNames = { cache: true, ...kAttendNames, ...kInterventions, keyPositions: true };
 
 /**
  * Multi-head attention (Vaswani et al. 2017; torch.nn.MultiheadAttention; D2L 11.5):
@@ -324,10 +326,13 @@ export class MultiHeadAttention extends Layer {
    * @param {readonly number[]} shape  shape of the queries
    * @param {number} numKeys
    */
-  #checkCall(call, { positions, keyPositions, intermediates, ...options }, shape, numKeys) {
+  #checkCall(call, options, shape, numKeys) {
+    const { positions, keyPositions, intermediates, ablate, patch, knockOut, ...attention } =
+      options;
+    const others = { positions, keyPositions, intermediates, ablate, patch, knockOut };
     return {
-      attention: checkLayerAttention(call, options, shape, this.sizes, numKeys),
-      ...checkLayerCall(call, { positions, keyPositions, intermediates }),
+      attention: checkLayerAttention(call, attention, shape, this.sizes, numKeys),
+      ...checkLayerCall(call, others),
     };
   }
 

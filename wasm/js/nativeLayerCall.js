@@ -1,9 +1,11 @@
 import { checkDropout } from './dropout.js';
 import { checkText, invalid } from './errors.js';
+import { addInterventions, checkInterventions } from './interventions.js';
 import { nativeAttentionOptions } from './nativeAttentionOptions.js';
 import { readArray } from './options.js';
 
 /** @import { Dropout } from './dropout.js' */
+/** @import { CheckedInterventions, InterventionOptions } from './interventions.js' */
 /** @import { CheckedAttentionOptions } from './nativeAttentionOptions.js' */
 /** @import { NativeCall, NativeResult, NativeTensor } from './nativeCall.js' */
 /** @import * as Native from './native.js' */
@@ -20,21 +22,26 @@ import { readArray } from './options.js';
  * @property {readonly NativeResult[]} [weights]  one result for each layer of a stack
  * @property {readonly NativeResult[]} [crossWeights]
  * @property {readonly string[]} [intermediates]  names
+ * @property {CheckedInterventions} [interventions]
  */
 
 /**
  * Checks the options that all layers share.
  * @param {NativeCall} call
  * @param {{ dropout?: Dropout | number, positions?: Integers, keyPositions?: Integers,
- *   intermediates?: readonly string[] }} options
+ *   intermediates?: readonly string[] } & InterventionOptions} options
  * @returns {CheckedLayerCall}
  */
-export const checkLayerCall = (call, { dropout, positions, keyPositions, intermediates }) => ({
+export const checkLayerCall = (
+  call,
+  { dropout, positions, keyPositions, intermediates, ...interventions },
+) => ({
   positions: positions === undefined ? undefined : call.numbers('doubles', 'positions', positions),
   keyPositions:
     keyPositions === undefined ? undefined : call.numbers('doubles', 'keyPositions', keyPositions),
   dropout: dropout === undefined ? undefined : checkDropout(dropout),
   intermediates: intermediates === undefined ? undefined : checkNames(intermediates),
+  interventions: checkInterventions(call, interventions),
 });
 
 /**
@@ -56,6 +63,7 @@ export function nativeLayerCall(call, checked) {
   for (const { tensor } of weights) native.addWeights(tensor.native);
   for (const { tensor } of crossWeights) native.addCrossWeights(tensor.native);
   if (intermediates?.length) native.setIntermediates(call.intermediates(intermediates));
+  if (checked.interventions) addInterventions(native, checked.interventions);
   return native;
 }
 

@@ -1,5 +1,6 @@
 import { kLayerAttentionNames, kScoreNames } from './attentionOptions.js';
 import { kElementTypes } from './elementType.js';
+import { kInterventions } from './interventions.js';
 import { lengthOfCaches, makeCache, makeCaches } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { checkLayerAttention, giveWithStages, lengthOf } from './multiHeadAttention.js';
@@ -18,6 +19,7 @@ import {
 /** @import { PositionsOption } from './attentionPositions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
+/** @import { InterventionOptions } from './interventions.js' */
 /** @import { CapacityOption, KeyValueCache, LayerCaches } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
 /** @import { MultiHeadAttentionResult } from './multiHeadAttention.js' */
@@ -76,10 +78,11 @@ const kBoth = {
   dropout: true,
   outputType: true,
   intermediates: true,
+  ...kInterventions,
 };
-/** @type {Names<EncoderLayerCall & PositionsOption & OutputTypeOption & IntermediatesOption>} */
+/** @type {Names<EncoderLayerCall & PositionsOption & OutputTypeOption & IntermediatesOption & InterventionOptions>} */
 const kLayerCall = { ...kBoth, cache: true };
-/** @type {Names<EncoderCall & PositionsOption & OutputTypeOption & IntermediatesOption>} */
+/** @type {Names<EncoderCall & PositionsOption & OutputTypeOption & IntermediatesOption & InterventionOptions>} */
 const kCall = { ...kBoth, needWeights: true, caches: true };
 
 /**
@@ -127,7 +130,7 @@ export class TransformerEncoderLayer extends Layer {
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E), of any element type
    * @param {Given<As, EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp>
-   *   & PositionsOption & OutputTypeOption<Output> & IntermediatesOption<N>>} [options]
+   *   & PositionsOption & OutputTypeOption<Output> & IntermediatesOption<N> & InterventionOptions>} [options]
    * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` with
    *   the shape of `x`, and the requested stages of attention
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
@@ -210,7 +213,7 @@ export class TransformerEncoder extends Layer {
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E), of any element type
    * @param {Given<As, EncoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
-   *   & IntermediatesOption<N>>} [options]  `positions` apply to each layer with rotary positions
+   *   & IntermediatesOption<N> & InterventionOptions>} [options]  `positions` apply to each layer with rotary positions
    * @returns {Gives<As, EncoderResult<As, Weights, Output> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`

@@ -7,6 +7,7 @@
 #include "attn/context.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/intermediates.hpp"
+#include "attn/layers/interventions.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/random.hpp"
 #include "context.hpp"
@@ -48,6 +49,7 @@ struct LayerCall {
   std::vector<Tensor> weights = {};  ///< a tensor for each layer of a stack, or empty
   std::vector<Tensor> cross_weights = {};
   Intermediates* intermediates = nullptr;
+  Interventions interventions = {};
 };
 
 /// Returns `*call`, or a LayerCall with the defaults if `call` is null.

@@ -278,6 +278,7 @@ LanguageModelCall model_call(const TensorArgument* token_types, const TensorArgu
   whole.attention = options.attention;
   whole.positions = options.positions;
   whole.intermediates = options.intermediates;
+  whole.interventions = &options.interventions;
   if (token_types) whole.token_types = token_types->as<const std::int32_t>();
   if (hidden) whole.hidden = hidden->result();
   if (pooled) whole.pooled = pooled->result();

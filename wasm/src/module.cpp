@@ -8,6 +8,7 @@
 #include <string>
 
 #include "arrays.hpp"
+#include "fields.hpp"
 #include "guarded.hpp"
 #include "layers.hpp"
 #include "state_dict.hpp"
@@ -64,6 +65,18 @@ void add_cross_weights(LayerCall& call, const TensorArgument& weights) {
   call.cross_weights.push_back(weights.result());
 }
 void set_intermediates(LayerCall& call, Intermediates* shown) { call.intermediates = shown; }
+void ablate(LayerCall& call, const std::string& name, bool to_mean, const ValuePart& part) {
+  call.interventions.ablate(name, to_mean ? Ablation::kMean : Ablation::kZero, part);
+}
+void patch(LayerCall& call, const std::string& name, const TensorArgument& values,
+           const ValuePart& part) {
+  call.interventions.patch(name, values.floats(), part);
+}
+/// `place` contains the head, if any, and the position of the query.
+void knock_out(LayerCall& call, const std::string& attention, const ValuePart& place, double key) {
+  call.interventions.knock_out(attention, place.head, *place.position,
+                               static_cast<std::int64_t>(key));
+}
 
 }  // namespace
 
@@ -82,6 +95,10 @@ EMSCRIPTEN_BINDINGS(layers_in_common) {
   emscripten::value_object<FirstWeights>("FirstWeights")
       .field("init", &FirstWeights::init)
       .field("random", &FirstWeights::random);
+
+  emscripten::value_object<ValuePart>("ValuePart")
+      .field("head", get_number<&ValuePart::head>, set_number<&ValuePart::head>)
+      .field("position", get_number<&ValuePart::position>, set_number<&ValuePart::position>);
 
   class_<Module>("Module")
       .function("parameterNames", guarded<&parameter_names>)
@@ -107,7 +124,10 @@ EMSCRIPTEN_BINDINGS(layers_in_common) {
       .property("dropout", &LayerCall::dropout)
       .function("addWeights", guarded<&add_weights>)
       .function("addCrossWeights", guarded<&add_cross_weights>)
-      .function("setIntermediates", &set_intermediates, allow_raw_pointers());
+      .function("setIntermediates", &set_intermediates, allow_raw_pointers())
+      .function("ablate", guarded<&ablate>)
+      .function("patch", guarded<&patch>)
+      .function("knockOut", guarded<&knock_out>);
 }
 
 }  // namespace attn::wasm

@@ -28,7 +28,8 @@ void attend(const MultiHeadAttention& attention, const TensorArgument& query,
                      .positions = options.positions,
                      .key_positions = options.key_positions,
                      .cache = cache,
-                     .intermediates = options.intermediates},
+                     .intermediates = options.intermediates,
+                     .interventions = &options.interventions},
                     context());
 }
 

@@ -46,7 +46,8 @@ void encode_by_layer(const TransformerEncoderLayer& layer, const TensorArgument&
                  .positions = options.positions,
                  .dropout = options.dropout,
                  .cache = cache,
-                 .intermediates = options.intermediates},
+                 .intermediates = options.intermediates,
+                 .interventions = &options.interventions},
                 context());
 }
 
@@ -63,7 +64,8 @@ void encode(const TransformerEncoder& encoder, const TensorArgument& x,
                                .positions = options.positions,
                                .dropout = options.dropout,
                                .weights = options.weights,
-                               .intermediates = options.intermediates};
+                               .intermediates = options.intermediates,
+                               .interventions = &options.interventions};
   if (caches) whole.caches = *caches;
   encoder.forward(x.elements(), output.result_of_type(), whole, context());
 }

@@ -28,5 +28,14 @@ console.log('next', attn.chooseToken({ data: logits.data, shape: [logits.data.le
 const n = ids.length;
 console.log('looks', intermediates[name].data.subarray((n - 1) * n, n * n));
 
+// Does the prediction depend on the first token? Predicts again without attention from the last token
+// to the first.
+const knockOut = layers.map((_, l) => ({
+  ...{ attention: `encoder.layers.${l}.self_attn`, query: n - 1, key: 0 },
+}));
+const without = model.forward(ids, { numLogits: 1, knockOut }).logits;
+const best = logits.data.indexOf(Math.max(...logits.data));
+console.log('logit', logits.data[best], 'without the first token', without.data[best]);
+
 console.log('writes', model.generate(ids, { maxNewTokens: 4 }));
 model.dispose();
