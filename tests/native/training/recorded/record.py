@@ -1,9 +1,10 @@
 """Records results of PyTorch in double precision, for tests/native/training.
 
-    python3 record.py
+    python3 record.py [trajectories] [gradients]
 
 writes trajectories.safetensors (training runs of a small GPT, 30 steps each) and
-gradients.safetensors (gradients of single operations) next to this file. Recorded with PyTorch
+gradients.safetensors (gradients of single operations) next to this file, or only the file that is
+named. Recorded with PyTorch
 2.14.1 of Debian unstable (python3-torch, libopenblas0-pthread), on the CPU. Other versions give the
 same numbers except for rounding.
 
@@ -15,6 +16,7 @@ within 6e-8.
 import json
 import pathlib
 import struct
+import sys
 
 import torch
 from torch import nn
@@ -230,5 +232,6 @@ def gradients():
 
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
-    trajectories()
-    gradients()
+    writers = {"trajectories": trajectories, "gradients": gradients}
+    for name in sys.argv[1:] or writers:
+        writers[name]()
