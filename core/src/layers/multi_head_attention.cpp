@@ -157,8 +157,7 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
         layer.add_parameter("relative_values", shape, Initialization::xavier_uniform());
   }
   if (positions.t5_bias) {
-    t5_table = layer.add_parameter("relative_attention_bias.weight",
-                                   {positions.t5_bias->num_buckets, options.num_heads},
+    t5_table = layer.add_parameter(kT5Table, {positions.t5_bias->num_buckets, options.num_heads},
                                    Initialization::xavier_uniform());
   }
   if (options.sinks) sinks = layer.add_parameter("sinks", {options.num_heads});

@@ -13,6 +13,9 @@
 
 namespace attn {
 
+/// The parameter with a layer's T5 bias.
+constexpr const char* kT5Table = "relative_attention_bias.weight";
+
 /// The positions by which rows of queries or keys are rotated.
 struct RowPlaces {
   TensorView<const double> positions =

@@ -40,8 +40,35 @@ detail::SublayerNorms sublayer_norms_of(const TransformerLayerOptions& options) 
   return norms;
 }
 
+namespace {
+
+/// Requires that the first layer has a T5 bias and that the bias fits all layers.
+void check_shared_t5_bias(const TransformerEncoderOptions& stack) {
+  if (!stack.shared_t5_bias) return;
+  const TransformerLayerOptions& first = layer_of(stack, 0);
+  if (!first.positions.t5_bias) {
+    validation::fail_value("shared_t5_bias", "true",
+                           {"false if the first layer has no ", validation::Name("t5_bias")});
+  }
+  for (const TransformerLayerOptions& layer : stack.layers) {
+    if (layer.num_heads == first.num_heads) continue;
+    validation::fail(ErrorCode::kInvalidArgument, "layers",
+                     {validation::Name("num_heads"), " ", layer.num_heads},
+                     {first.num_heads, ", as in the first layer, whose T5 bias is shared"});
+  }
+}
+
+}  // namespace
+
+TransformerLayerOptions own_options_of(const TransformerEncoderOptions& stack, std::int64_t l) {
+  TransformerLayerOptions options = layer_of(stack, l);
+  if (stack.shared_t5_bias && l > 0) options.positions.t5_bias.reset();
+  return options;
+}
+
 std::int64_t checked_layer_count(const TransformerEncoderOptions& stack) {
   validation::require_at_least("num_layers", stack.num_layers, 1);
+  check_shared_t5_bias(stack);
   if (stack.layers.empty()) return stack.num_layers;
   const std::int64_t count = std::ssize(stack.layers);
   if (stack.num_layers != 1 && stack.num_layers != count) {

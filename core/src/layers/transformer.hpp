@@ -67,6 +67,22 @@ inline const TransformerLayerOptions& layer_of(const TransformerEncoderOptions& 
   return stack.layers.empty() ? stack.layer : stack.layers[static_cast<std::size_t>(l)];
 }
 
+/// The options with which a stack builds layer l: without a T5 bias if the first layer's is shared.
+TransformerLayerOptions own_options_of(const TransformerEncoderOptions& stack, std::int64_t l);
+
+/// If a stack shares its first layer's T5 bias, adds it to the attention of another layer. A bias
+/// of the call takes precedence. Returns true if it adds the bias.
+template <class Layer>
+bool add_shared_t5_bias(const TransformerEncoderOptions& stack, const std::vector<Layer>& layers,
+                        std::size_t l, AttentionOptions& attention) {
+  if (!stack.shared_t5_bias || l == 0 || attention.t5_bias) return false;
+  const T5BiasOptions& bias = *layers.front().options().positions.t5_bias;
+  attention.t5_bias = T5Bias{.table = layers.front().self_attention().parameter(kT5Table),
+                             .bidirectional = bias.bidirectional,
+                             .max_distance = bias.max_distance};
+  return true;
+}
+
 /// Rejects positions if no layer of a stack has rotary positions.
 template <class Layer>
 void check_positions(const TensorView<const double>& positions, const std::vector<Layer>& layers) {

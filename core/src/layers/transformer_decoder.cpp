@@ -105,7 +105,7 @@ TransformerDecoder::TransformerDecoder(const TransformerDecoderOptions& options)
     : options_(options) {
   const std::int64_t count = checked_layer_count(options);
   for (std::int64_t l = 0; l < count; ++l) {
-    add_child("layers." + std::to_string(l), layers_.emplace_back(layer_of(options, l)));
+    add_child("layers." + std::to_string(l), layers_.emplace_back(own_options_of(options, l)));
   }
   if (options.final_norm) {
     add_child("norm", as_module(norm_.emplace(norm_of(layer_of(options, 0)))));
@@ -134,6 +134,7 @@ void TransformerDecoder::run(const ConstAnyTensor& x, const ConstAnyTensor& memo
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const TransformerDecoderLayer& layer = layers_[l];
     TransformerDecoderLayerCall inner = call_of_layer(call, layer.options(), l);
+    add_shared_t5_bias(options_, layers_, l, inner.self_attention);
     inner.self_attention.weights = staged_weight(call.self_attention_weights, self_weights, l);
     inner.cross_attention.weights = staged_weight(call.cross_attention_weights, cross_weights, l);
     inner.state = call.state ? &call.state->layers_[l] : nullptr;

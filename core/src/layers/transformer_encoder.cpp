@@ -52,7 +52,7 @@ TransformerEncoder::TransformerEncoder(const TransformerEncoderOptions& options)
     : options_(options) {
   const std::int64_t count = checked_layer_count(options);
   for (std::int64_t l = 0; l < count; ++l) {
-    add_child("layers." + std::to_string(l), layers_.emplace_back(layer_of(options, l)));
+    add_child("layers." + std::to_string(l), layers_.emplace_back(own_options_of(options, l)));
   }
   if (options.final_norm) {
     add_child("norm", as_module(norm_.emplace(norm_of(layer_of(options, 0)))));
@@ -75,6 +75,7 @@ void TransformerEncoder::run(const ConstAnyTensor& x, const AnyTensor& output,
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const TransformerEncoderLayer& layer = layers_[l];
     TransformerEncoderLayerCall inner = call_of_layer(call, layer.options(), l);
+    add_shared_t5_bias(options_, layers_, l, inner.attention);
     inner.attention.weights = staged_weight(call.weights, weights, l);
     inner.cache = call.caches.empty() ? nullptr : &call.caches[l];
     const bool last = l + 1 == layers_.size() && !norm_;

@@ -18,6 +18,21 @@ Variable normalize(const detail::Norm& norm, const Variable& x) {
   return std::visit([&](const auto& n) { return n.forward(x); }, norm);
 }
 
+/// Like add_shared_t5_bias(), but also adds the table as a variable, which receives a gradient.
+template <class Layer>
+AttentionVariables with_shared_t5_bias(const TransformerEncoderOptions& stack,
+                                       const std::vector<Layer>& layers, std::size_t l,
+                                       const Variable& x, AttentionOptions& attention,
+                                       const AttentionVariables& given) {
+  AttentionVariables terms = given;
+  if (add_shared_t5_bias(stack, layers, l, attention) && terms.t5_table.is_none()) {
+    training::TapeData& tape = *TapeAccess::tape(x);
+    terms.t5_table = TapeAccess::variable(
+        tape, tape.parameter(layers.front().self_attention(), attention.t5_bias->table));
+  }
+  return terms;
+}
+
 /// Records the forward pass of a Transformer layer; see transformer_forward.hpp.
 struct TapedFlow {
   using Memory = Variable;
@@ -95,7 +110,10 @@ Variable TransformerEncoder::forward(const Variable& x, const TransformerEncoder
   check_positions(call.positions, layers_);
   Variable y = x;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    y = layers_[l].forward(y, call_of_layer(call, layers_[l].options(), l), terms);
+    TransformerEncoderLayerCall inner = call_of_layer(call, layers_[l].options(), l);
+    const AttentionVariables all =
+        with_shared_t5_bias(options_, layers_, l, y, inner.attention, terms);
+    y = layers_[l].forward(y, inner, all);
   }
   return norm_ ? normalize(*norm_, y) : y;
 }
@@ -137,8 +155,10 @@ Variable TransformerDecoder::forward(const Variable& x, const Variable& memory,
   check_positions(call.positions, layers_);
   Variable y = x;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    y = layers_[l].forward(y, memory, call_of_layer(call, layers_[l].options(), l), self_terms,
-                           cross_terms);
+    TransformerDecoderLayerCall inner = call_of_layer(call, layers_[l].options(), l);
+    const AttentionVariables all =
+        with_shared_t5_bias(options_, layers_, l, y, inner.self_attention, self_terms);
+    y = layers_[l].forward(y, memory, inner, all, cross_terms);
   }
   return norm_ ? normalize(*norm_, y) : y;
 }

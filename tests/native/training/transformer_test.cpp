@@ -362,4 +362,55 @@ TEST(TapedTransformerErrorTest, CachesAndOutputsAreRejected) {
             "shape_mismatch: x: got shape (3, 7), needs shape (any, 8)");
 }
 
+TEST_P(TapedTransformerTest, AStackSharesTheT5BiasOfItsFirstLayer) {
+  Random random;
+  attn::TransformerEncoderOptions options{.layer = {.d_model = 8, .num_heads = 2}, .num_layers = 3};
+  options.layer.dim_feedforward = 5;
+  options.layer.positions.t5_bias = attn::T5BiasOptions{.num_buckets = 4, .max_distance = 3};
+  // In the second stack, each layer has a table of its own with the same values.
+  attn::TransformerEncoder separate(options);
+  options.shared_t5_bias = true;
+  attn::TransformerEncoder shared(options);
+  attn_test::randomize(separate, random);
+  const std::string table = ".self_attn.relative_attention_bias.weight";
+  for (const char* layer : {"layers.1", "layers.2"}) {
+    separate.set_parameter(layer + table, separate.parameter("layers.0" + table));
+  }
+  for (const std::string& name : shared.parameter_names()) {
+    shared.set_parameter(name, separate.parameter(name));
+  }
+  const OwnedTensor x = uniform_tensor({2, 5, 8}, random), dy = uniform_tensor({2, 5, 8}, random);
+  OwnedTensor want({2, 5, 8}), got({2, 5, 8});
+  separate.forward(x, want, {}, context());
+  shared.forward(x, got, {}, context());
+  EXPECT_TRUE(same_bits(values(got), values(want)));
+  attn::Tape tape(context()), other(context());
+  const Variable y = shared.forward(tape.variable(x)), z = separate.forward(other.variable(x));
+  EXPECT_TRUE(same_bits(values(y.value()), values(want)));
+  tape.backward(y, dy);
+  other.backward(z, dy);
+  const std::vector<float> sum = values(tape.gradient(shared, "layers.0" + table));
+  std::vector<double> expected(sum.size());
+  for (const char* layer : {"layers.0", "layers.1", "layers.2"}) {
+    const std::vector<float> part = values(other.gradient(separate, layer + table));
+    for (std::size_t i = 0; i < part.size(); ++i) expected[i] += part[i];
+  }
+  for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(sum[i], expected[i], 1e-5);
+
+  attn::TransformerDecoder decoder(options);
+  EXPECT_EQ(std::ranges::count_if(decoder.parameter_names(),
+                                  [&](const std::string& name) { return name.ends_with(table); }),
+            1);
+  const auto error = [](const attn::TransformerEncoderOptions& wrong) {
+    return attn_test::error_of([&] { attn::TransformerEncoder stack(wrong); });
+  };
+  attn::TransformerEncoderOptions wrong = options;
+  wrong.layers = {options.layer, options.layer};
+  wrong.num_layers = 1;
+  wrong.layers[1].num_heads = 4;
+  EXPECT_THAT(error(wrong), ::testing::HasSubstr("layers: got num_heads 4, needs 2"));
+  options.layer.positions.t5_bias.reset();
+  EXPECT_THAT(error(options), ::testing::HasSubstr("shared_t5_bias: got true, needs false"));
+}
+
 }  // namespace

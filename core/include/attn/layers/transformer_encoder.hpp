@@ -49,6 +49,9 @@ struct AttentionVariables;
 ///   GPT-Neo    like GPT-2; .attention_bias = false, .attention_output_bias = true, .scale = 1, a
 ///              .window in every other layer
 ///   OPT        .norm_first
+///   T5         .rms_norm, .norm_first, .bias = false, .scale = 1, .head_dim, .positions with
+///              t5_bias; shared_t5_bias in the stack
+///   Marian     .activation = kSilu
 struct TransformerLayerOptions {
   std::int64_t d_model = 0;
   std::int64_t num_heads = 1;  ///< PyTorch's nhead
@@ -196,6 +199,11 @@ struct TransformerEncoderOptions {
   /// Adds a norm after the last layer, of the same kind as the norms in the layers. This norm is
   /// usual with pre-norm and corresponds to PyTorch's argument `norm`.
   bool final_norm = false;
+  /// True if all layers use the T5 bias of the first layer, as in T5. Only the first layer then has
+  /// a table, "layers.0.self_attn.relative_attention_bias.weight". The layers' other options may
+  /// differ, except num_heads. A layer that runs alone, outside its stack, has no bias unless it is
+  /// the first.
+  bool shared_t5_bias = false;
   /// If not empty, this list gives the options of each layer and replaces `layer` and num_layers.
   /// Use it if layers differ in windows, positions or sizes. All layers must have the same d_model.
   std::vector<TransformerLayerOptions> layers = {};
