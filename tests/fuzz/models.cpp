@@ -13,6 +13,7 @@
 
 #include "attn/context.hpp"
 #include "attn/error.hpp"
+#include "attn/models/load_encoder_decoder.hpp"
 #include "attn/models/load_language_model.hpp"
 #include "attn/owned_tensor.hpp"
 
@@ -53,11 +54,12 @@ attn::SafetensorsHeader header_of(std::string_view lines) {
   return header;
 }
 
-void run(const attn::LanguageModelDescription& description, attn::Context& context) {
-  attn::LanguageModelLoader loader(description, description.memory, context);
+/// Loads a model with numbers of about ±0.3, or of about ±1.6 if the type is float16.
+template <class Loader, class Description>
+auto load(const Description& description, attn::Context& context) {
+  Loader loader(description, description.memory, context);
   for (std::size_t i = 0; i < description.weights.size(); ++i) {
     const attn::WeightSource& source = description.weights[i];
-    // Numbers of about ±0.3, or of about ±1.6 if the type is float16.
     std::vector<std::byte> small(static_cast<std::size_t>(source.end - source.begin));
     for (std::size_t at = 0; at < small.size(); ++at) {
       const auto drawn = static_cast<std::uint32_t>(at + i + 1) * 2654435761U;
@@ -65,7 +67,17 @@ void run(const attn::LanguageModelDescription& description, attn::Context& conte
     }
     loader.write(i, small, context);
   }
-  const attn::LanguageModel model = loader.finish();
+  return loader.finish();
+}
+
+/// The model may have tables of too few positions, or weights that make a layer overflow.
+void require_expected(const attn::Error& error) {
+  require(error.code() == attn::ErrorCode::kInvalidArgument ||
+          error.code() == attn::ErrorCode::kUnsupported);
+}
+
+void run(const attn::LanguageModelDescription& description, attn::Context& context) {
+  const attn::LanguageModel model = load<attn::LanguageModelLoader>(description, context);
   const attn::LanguageModelOptions& options = model.options();
   attn::OwnedTensor logits;
   if (options.output && options.vocab_size > 0) logits = attn::OwnedTensor({1, options.vocab_size});
@@ -100,10 +112,17 @@ void run(const attn::LanguageModelDescription& description, attn::Context& conte
     }
     require(is_given == (rotates || options.max_positions > 0));
   } catch (const attn::Error& error) {
-    // The model may have a table of fewer than two positions, or weights that make a layer
-    // overflow.
-    require(error.code() == attn::ErrorCode::kInvalidArgument ||
-            error.code() == attn::ErrorCode::kUnsupported);
+    require_expected(error);
+  }
+}
+
+void run(const attn::EncoderDecoderDescription& description, attn::Context& context) {
+  const attn::EncoderDecoderModel model = load<attn::EncoderDecoderLoader>(description, context);
+  const std::vector<std::int64_t> ids{0, model.options().vocab_size - 1};
+  try {
+    require(model.generate(ids, {.max_new_tokens = 2}, context).size() == 2);
+  } catch (const attn::Error& error) {
+    require_expected(error);
   }
 }
 
@@ -123,11 +142,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // attn's own files contain their configuration in the metadata.
     const bool own = config.find("numLayers") != config.npos;
     if (own) header.metadata.emplace_back("config", config);
+    constexpr std::int64_t kMost = 1 << 20;
+    try {
+      const auto description = attn::describe_encoder_decoder(std::vector{header}, config);
+      require(!description.weights.empty() && description.num_parameters >= 0);
+      if (description.memory < kMost) run(description, context);
+    } catch (const attn::Error& error) {
+      require(!std::string_view(error.what()).empty());
+      require(error.code() != attn::ErrorCode::kFileError);
+    }
     const auto description = attn::describe_language_model(
         std::vector{header}, own ? std::string_view() : config,
         {.num_heads = config.empty() ? std::optional<std::int64_t>(3) : std::nullopt});
     require(!description.weights.empty() && description.num_parameters >= 0);
-    constexpr std::int64_t kMost = 1 << 20;
     if (description.memory < kMost) run(description, context);
   } catch (const attn::Error& error) {
     require(!std::string_view(error.what()).empty());

@@ -59,7 +59,9 @@
 #include "attn/io/state_dict.hpp"
 
 // Whole models
+#include "attn/models/encoder_decoder_model.hpp"
 #include "attn/models/language_model.hpp"
+#include "attn/models/load_encoder_decoder.hpp"
 #include "attn/models/load_language_model.hpp"
 
 // Training

@@ -11,7 +11,7 @@
 #include "models/families.hpp"
 #include "models/model_config.hpp"
 #include "models/model_tensors.hpp"
-#include "models/safetensors_index.hpp"
+#include "models/reject_unsupported.hpp"
 #include "nearest_name.hpp"
 #include "validation.hpp"
 
@@ -20,31 +20,16 @@ namespace {
 
 using validation::fail;
 
-/// Rejects fields that change results in a way that attn does not support.
-void reject_unsupported(const ModelConfig& config) {
-  for (const char* field : {"num_local_experts", "num_experts", "n_routed_experts"}) {
-    if (config.integer(field, 0) > 0) {
-      config.reject(field, "0; attn does not support mixtures of experts");
-    }
+/// Also rejects fields of models with cross attention.
+void reject_language_model_fields(const ModelConfig& config) {
+  reject_unsupported(config);
+  if (config.flag("add_cross_attention", false)) {
+    config.reject("add_cross_attention", "false; attn does not support this option");
   }
-  for (const char* field : {"quantization_config", "compression_config", "quantization"}) {
-    if (config.has_any(field))
-      config.reject(field, "none; attn does not support quantised weights");
-  }
-  for (const char* field : {"pruned_heads", "per_layer_config"}) {
-    if (config.has_any(field)) config.reject(field, "none; attn does not support this option");
-  }
-  for (const char* field :
-       {"add_cross_attention", "is_encoder_decoder", "use_bidirectional_attention", "alibi",
-        "attn_temperature_tuning", "attn_output_gate", "use_mrope", "enable_moe_block"}) {
-    if (config.flag(field, false)) config.reject(field, "false; attn does not support this option");
-  }
-  for (const char* field : {"logit_scale", "logits_scaling", "embedding_multiplier",
-                            "residual_multiplier", "attention_multiplier"}) {
-    if (config.number(field, 1) != 1) config.reject(field, "1; attn does not support other values");
-  }
-  for (const char* field : {"clip_qkv", "attention_chunk_size", "swiglu_limit"}) {
-    if (config.has(field)) config.reject(field, "none; attn does not support this option");
+  if (config.flag("is_encoder_decoder", false)) {
+    config.reject("is_encoder_decoder",
+                  validation::join({"false, or a model that ",
+                                    validation::Name("load_encoder_decoder"), "() supports"}));
   }
 }
 
@@ -91,46 +76,6 @@ std::string family_of_names(const ModelTensors& tensors) {
   return {};
 }
 
-/// Rejects the weights of LoRA and similar adapters, which are useless without the model that they
-/// adapt, and models in which PEFT keeps a layer twice, before and after training.
-void reject_adapter(const ModelTensors& tensors) {
-  constexpr std::string_view kParts[] = {"lora_",
-                                         "lora.down",
-                                         ".base_layer.",
-                                         ".ia3_",
-                                         ".modules_to_save",
-                                         ".original_module.",
-                                         "prompt_embeddings"};
-  for (const ModelTensors::Found& tensor : tensors.all()) {
-    const std::string& name = tensor.entry->name;
-    const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
-    if (std::ranges::none_of(kParts, has)) continue;
-    fail(ErrorCode::kUnsupported, "tensor " + in_quotes(name), {"weights of an adapter"},
-         {"a whole model; merge the adapter with PEFT's merge_and_unload() and save the result"});
-  }
-}
-
-/// Rejects quantised weights that the configuration does not mention. Recognises the tensor names
-/// and types of GPTQ, AWQ, MLX, bitsandbytes and scaled FP8.
-void reject_quantized(ModelTensors& tensors) {
-  constexpr std::string_view kEndings[] = {".qweight",          ".weight_packed", ".weight_scale",
-                                           ".weight_scale_inv", ".weight.absmax", ".SCB"};
-  constexpr std::string_view kScales = "scales";
-  for (const ModelTensors::Found& tensor : tensors.all()) {
-    const std::string& name = tensor.name;
-    const auto is_ending = [&](std::string_view ending) { return name.ends_with(ending); };
-    bool is_quantized = std::ranges::any_of(kEndings, is_ending);
-    if (!is_quantized && name.ends_with(".scales")) {
-      const ModelTensors::Found* weight =
-          tensors.find(name.substr(0, name.size() - kScales.size()) + "weight");
-      is_quantized = weight && weight->entry->dtype == "U32";
-    }
-    if (!is_quantized) continue;
-    fail(ErrorCode::kUnsupported, "tensor " + in_quotes(tensor.entry->name),
-         {"part of quantised weights"}, {"weights in F32, F16 or BF16"});
-  }
-}
-
 [[noreturn]] void fail_unknown(const ModelTensors& tensors, const std::string& type) {
   std::string known;
   for (const Family& family : kFamilies) known.append(family.name).append(", ");
@@ -163,15 +108,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
                                                  std::string_view config_text,
                                                  const LanguageModelHints& hints,
                                                  std::string_view index_text) {
-  std::optional<SafetensorsIndex> index;
-  if (!index_text.empty()) {
-    index = read_safetensors_index(index_text);
-    if (index->files.size() != files.size()) {
-      fail(ErrorCode::kInvalidArgument, "files", {files.size()},
-           {index->files.size(), "; pass the files that the index names, in the same order"});
-    }
-  }
-  ModelTensors tensors(files, index ? &*index : nullptr);
+  ModelTensors tensors = read_tensors(files, index_text);
   // attn's own files describe their model in their metadata.
   std::string own;
   if (config_text.empty()) {
@@ -186,19 +123,29 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
                                                           : config_text.empty() ? "{}"
                                                                                 : config_text);
   LanguageModelDescription result;
-  ModelDescription d{config, is_own || !config_text.empty(),  hints, tensors,
-                     result, {tensors, result, hints.weights}};
+  ModelDescription d{{config,
+                      is_own || !config_text.empty(),
+                      hints,
+                      tensors,
+                      result,
+                      {tensors, result, hints.weights}},
+                     result};
 
   reject_adapter(tensors);
   std::string type = config.find_text("model_type").value_or("");
-  reject_unsupported(config);
+  if (is_encoder_decoder_family(type)) {
+    config.reject("model_type",
+                  validation::join({"a language model; load encoder–decoder models with ",
+                                    validation::Name("load_encoder_decoder"), "()"}));
+  }
+  reject_language_model_fields(config);
   reject_quantized(tensors);
   if (type == "gemma3") {
     // A "gemma3" model accepts text and images. The text part is a complete model.
     d.tied = config.flag("tie_word_embeddings", true);
     config.set_root("text_config");
     type = config.find_text("model_type").value_or("gemma3_text");
-    reject_unsupported(config);
+    reject_language_model_fields(config);
   }
   if (type.empty() && !config_text.empty() && family_of_names(tensors) == "llama") {
     fail(ErrorCode::kInvalidFormat, "config.json, \"model_type\"", {"none"},
@@ -220,6 +167,9 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   } else {
     fail_unknown(tensors, type);
   }
+  LanguageModelOptions& options = result.options;
+  options.weights = options.stack.layer.weights = d.plan.format();
+  for (TransformerLayerOptions& layer : options.stack.layers) layer.weights = d.plan.format();
   result.unused_fields = config.unused();
   return result;
 }

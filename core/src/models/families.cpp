@@ -23,8 +23,8 @@ std::int64_t checked(const char* field, std::int64_t size) {
 
 }  // namespace
 
-std::int64_t ModelDescription::size(const char* field, const std::string& tensor,
-                                    std::size_t dimension) const {
+std::int64_t ModelReader::size(const char* field, const std::string& tensor,
+                               std::size_t dimension) const {
   const ModelTensors::Found* found = tensors.find(tensor);
   if (has_config && (config.has(field) || !found)) return checked(field, config.integer(field));
   if (!found) {
@@ -38,7 +38,7 @@ std::int64_t ModelDescription::size(const char* field, const std::string& tensor
   return checked(field, shape[dimension]);
 }
 
-std::int64_t ModelDescription::heads(const char* field, std::int64_t width) const {
+std::int64_t ModelReader::heads(const char* field, std::int64_t width) const {
   const std::optional<std::int64_t> given = config.find_integer(field);
   if (!given && has_config) config.integer(field);  // throws, with the field's name
   if (!given && !hints.num_heads) {
@@ -53,7 +53,7 @@ std::int64_t ModelDescription::heads(const char* field, std::int64_t width) cons
   return heads;
 }
 
-std::int64_t ModelDescription::layers(const char* field, const std::string& path) const {
+std::int64_t ModelReader::layers(const char* field, const std::string& path) const {
   const bool given = has_config && (config.has(field) || path.empty());
   const std::int64_t count = given ? config.integer(field) : tensors.count_layers(path);
   if (count < 1 || count > tensors.size()) {
@@ -63,7 +63,12 @@ std::int64_t ModelDescription::layers(const char* field, const std::string& path
   return count;
 }
 
-Activation ModelDescription::activation(const char* field, Activation otherwise) const {
+Activation ModelReader::activation(const char* field, Activation otherwise) const {
+  const std::optional<std::string> name = config.find_text(field);
+  return name ? activation_named(field, *name) : otherwise;
+}
+
+Activation ModelReader::activation_named(const char* field, std::string_view name) const {
   constexpr std::pair<std::string_view, Activation> kNames[] = {
       {"gelu", Activation::kGelu},
       {"gelu_new", Activation::kGeluTanh},
@@ -78,10 +83,8 @@ Activation ModelDescription::activation(const char* field, Activation otherwise)
       {"tanh", Activation::kTanh},
       {"sigmoid", Activation::kSigmoid},
   };
-  const std::optional<std::string> name = config.find_text(field);
-  if (!name) return otherwise;
   for (const auto& [known, activation] : kNames) {
-    if (*name == known) return activation;
+    if (name == known) return activation;
   }
   std::string names;
   for (const auto& [known, activation] : kNames) {
@@ -91,15 +94,15 @@ Activation ModelDescription::activation(const char* field, Activation otherwise)
   config.reject(field, names);
 }
 
-void ModelDescription::require_config(std::string_view models) const {
+void ModelReader::require_config(std::string_view models) const {
   if (has_config) return;
   fail(ErrorCode::kInvalidArgument, "config", {"none"},
        {"config.json, because tensor names and shapes of ", models,
         " models do not determine heads and positions"});
 }
 
-std::string ModelDescription::embedding(const std::string& embedding, const std::string& head,
-                                        bool tied) const {
+std::string ModelReader::embedding(const std::string& embedding, const std::string& head,
+                                   bool tied) const {
   return tied && !tensors.has(embedding) && tensors.has(head) ? head : embedding;
 }
 
@@ -119,7 +122,7 @@ void ModelDescription::choose_output(const std::string& head, const std::string&
   }
 }
 
-float ModelDescription::eps(const char* field, double otherwise) const {
+float ModelReader::eps(const char* field, double otherwise) const {
   const double eps = config.number(field, otherwise);
   if (eps < 0 || eps > 1) config.reject(field, "a number from 0 to 1");
   return static_cast<float>(eps);

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "attn/models/load_encoder_decoder.hpp"
 #include "attn/models/load_language_model.hpp"
 #include "models/model_config.hpp"
 #include "models/model_plan.hpp"
@@ -14,13 +15,13 @@
 /// tensors are named.
 namespace attn {
 
-/// The inputs and results of describing a model.
-struct ModelDescription {
+/// The inputs of describing a model, and the results that all models have.
+struct ModelReader {
   ModelConfig& config;
   bool has_config;
   const LanguageModelHints& hints;
   ModelTensors& tensors;
-  LanguageModelDescription& result;
+  ModelFilesDescription& files;
   ModelPlan plan;
   /// True if the embedding and the output layer are tied. Has a value only if the text model's
   /// configuration is part of a larger configuration, because the larger one contains the flag.
@@ -34,6 +35,8 @@ struct ModelDescription {
   std::int64_t layers(const char* field, const std::string& path) const;
 
   Activation activation(const char* field, Activation otherwise) const;
+  /// The activation that the field calls `name`.
+  Activation activation_named(const char* field, std::string_view name) const;
 
   float eps(const char* field, double otherwise) const;
 
@@ -43,12 +46,25 @@ struct ModelDescription {
   /// The name of the tensor that embeds tokens: `embedding`, or `head` if a model with tied weights
   /// was saved without `embedding`.
   std::string embedding(const std::string& embedding, const std::string& head, bool tied) const;
+};
+
+/// The inputs and results of describing a language model.
+struct ModelDescription : ModelReader {
+  LanguageModelDescription& result;
 
   /// Decides which matrix gives logits, as Transformers does. An output layer in the files is
   /// always used, regardless of `tied`. Without an output layer, the embedding is used if the
   /// weights are tied.
   void choose_output(const std::string& head, const std::string& embedding, bool tied);
 };
+
+/// The inputs and results of describing an encoder–decoder model.
+struct EncoderDecoderReader : ModelReader {
+  EncoderDecoderDescription& result;
+};
+
+/// True for the value of "model_type" in an encoder–decoder model's config.json.
+bool is_encoder_decoder_family(std::string_view type);
 
 void describe_gpt2(ModelDescription& d);
 /// Describes BERT, DistilBERT and RoBERTa, including the other model types with RoBERTa's

@@ -1,7 +1,6 @@
 #include "attn/models/language_model.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include "elementwise.hpp"
 #include "heap_sort.hpp"
 #include "layers/intermediate_writer.hpp"
+#include "models/model_values.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -50,37 +50,6 @@ std::int64_t width_of(const LanguageModelOptions& options) {
 [[noreturn]] void fail_missing(const char* name, const char* layer) {
   validation::fail(ErrorCode::kUnsupported, name, {"a model without ", layer},
                    {"a model with one"});
-}
-
-bool is_row_finite(const float* values, std::int64_t count, std::int64_t stride) noexcept {
-  // Compares exponents, because compilers vectorise such comparisons.
-  constexpr std::uint32_t kExponent = 0x7F800000;
-  std::uint32_t found = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto exponent = std::bit_cast<std::uint32_t>(values[i * stride]) & kExponent;
-    found |= static_cast<std::uint32_t>(exponent == kExponent);
-  }
-  return found == 0;
-}
-
-/// True if all values of a tensor (…, N, E) are finite.
-bool is_finite_tensor(const ConstTensor& values) noexcept {
-  const ConstTensor batched = attn::with_batch(values);
-  for (std::int64_t b = 0; b < batched.size(0); ++b) {
-    for (std::int64_t i = 0; i < batched.size(1); ++i) {
-      const float* row = batched.data() + b * batched.stride(0) + i * batched.stride(1);
-      if (!is_row_finite(row, batched.size(2), batched.stride(2))) return false;
-    }
-  }
-  return true;
-}
-
-/// Multiplies the values by `factor` in place.
-void scale(const Tensor& values, float factor, runtime::Execution& run) noexcept {
-  for_all_row_runs(values.shape(), run, [&](std::int64_t first, std::int64_t count) noexcept {
-    float* value = element(values, first);
-    for (std::int64_t i = 0; i < count; ++i) value[i * values.stride(-1)] *= factor;
-  });
 }
 
 void require_positions(const TensorView<const double>& positions, std::int64_t batch,

@@ -16,7 +16,11 @@ void ModelPlan::output(const LanguageModelOptions& options, const std::string& n
   const std::int64_t e = options.stack.layers.empty() ? options.stack.layer.d_model
                                                       : options.stack.layers.front().d_model;
   const std::int64_t width = options.embedding_dim > 0 ? options.embedding_dim : e;
-  if (!options.tied) return matrix("output.weight", name, options.vocab_size, width);
+  output(options.tied, options.vocab_size, width, name);
+}
+
+void ModelPlan::output(bool tied, std::int64_t rows, std::int64_t cols, const std::string& name) {
+  if (!tied) return matrix("output.weight", name, rows, cols);
   for (Matrix& m : matrices_) {
     if (m.use == Use::kEmbedding) m.use = Use::kProduct;
   }
@@ -47,24 +51,30 @@ void ModelPlan::require_all() const {
        {"all tensors of the ", description_.family, " architecture"});
 }
 
-void ModelPlan::finish(const std::string& layers) {
+void ModelPlan::finish(const std::string& layers, const std::string& other_layers) {
   require_all();
   std::vector<std::string> unknown;
   for (const ModelTensors::Found& tensor : tensors_.all()) {
     if (tensor.used) continue;
     const std::string& name = tensor.name;
-    constexpr std::string_view kBuffers[] = {".attn.bias", ".attn.masked_bias", ".attention.bias",
-                                             ".attention.masked_bias", ".inv_freq"};
+    // The first files of T5 contain a table for cross attention, which no version of T5 uses.
+    constexpr std::string_view kBuffers[] = {
+        ".attn.bias",      ".attn.masked_bias",
+        ".attention.bias", ".attention.masked_bias",
+        ".inv_freq",       ".EncDecAttention.relative_attention_bias.weight"};
     const bool is_buffer = std::ranges::any_of(
         kBuffers, [&](std::string_view buffer) { return name.ends_with(buffer); });
-    if (name.starts_with(layers) && !is_buffer) unknown.push_back(tensor.entry->name);
+    const bool in_layers =
+        name.starts_with(layers) || (!other_layers.empty() && name.starts_with(other_layers));
+    if (in_layers && !is_buffer) unknown.push_back(tensor.entry->name);
     description_.unused_tensors.push_back(tensor.entry->name);
   }
   if (!unknown.empty()) {
     fail(ErrorCode::kNotFound, "tensors", {"unexpected ", list_names(unknown)},
          {"only tensors of the ", description_.family, " architecture in the layers"});
   }
-  keep_weights(weights_.value_or(format_of_files()));
+  format_ = weights_.value_or(format_of_files());
+  count_memory();
   heap_sort(description_.weights,
             [](const WeightSource& source) { return std::pair(source.file, source.begin); });
 }
@@ -81,23 +91,20 @@ WeightFormat ModelPlan::format_of_files() const {
   return {};
 }
 
-void ModelPlan::keep_weights(WeightFormat format) {
+void ModelPlan::count_memory() {
   constexpr std::int64_t kFloat = sizeof(float);
   constexpr std::int64_t kPair = sizeof(kernels::Bf16Pair);
   for (const Matrix& m : matrices_) {
     const std::int64_t packed = kernels::packed_size(m.rows, m.cols);
-    if (format.type == ElementType::kFloat32) {
+    if (format_.type == ElementType::kFloat32) {
       description_.memory += m.use == Use::kEmbedding ? 0 : kFloat * packed;
     } else {
-      const bool paired = format.type == ElementType::kBFloat16;
+      const bool paired = format_.type == ElementType::kBFloat16;
       description_.memory -= kFloat * m.rows * m.cols;
       description_.memory +=
           paired ? kPair * kernels::bf16_packed_size(m.rows, m.cols) : kPair / 2 * packed;
     }
   }
-  LanguageModelOptions& options = description_.options;
-  options.weights = options.stack.layer.weights = format;
-  for (TransformerLayerOptions& layer : options.stack.layers) layer.weights = format;
 }
 
 void ModelPlan::take(const std::string& parameter, const std::string& name,

@@ -22,7 +22,7 @@ enum class Use {
 /// Records which tensors make up a model.
 class ModelPlan {
  public:
-  ModelPlan(ModelTensors& tensors, LanguageModelDescription& description,
+  ModelPlan(ModelTensors& tensors, ModelFilesDescription& description,
             std::optional<WeightFormat> weights)
       : tensors_(tensors), description_(description), weights_(weights) {}
 
@@ -39,6 +39,11 @@ class ModelPlan {
   /// Adds a tensor as the next values of a parameter.
   void vector(const std::string& parameter, const std::string& name, std::int64_t size) {
     take(parameter, name, {size}, size, false);
+  }
+  /// Like vector(), for a tensor of shape (1, size).
+  void row(const std::string& parameter, const std::string& name, std::int64_t size) {
+    take(parameter, name, {1, size}, size, false);
+    if (has(name)) description_.weights.back().shape = {size};
   }
   /// Adds a matrix and, if there is one, its bias.
   void linear(const std::string& parameter, const std::string& name, std::int64_t rows,
@@ -60,24 +65,29 @@ class ModelPlan {
 
   /// Adds the output layer's matrix, or the embedding's matrix if the two are tied.
   void output(const LanguageModelOptions& options, const std::string& name);
+  void output(bool tied, std::int64_t rows, std::int64_t cols, const std::string& name);
 
-  /// Checks that no tensor is missing and that every tensor whose name starts with `layers` is
-  /// used. Decides how weights are stored.
-  void finish(const std::string& layers);
+  /// Checks that no tensor is missing and that every tensor whose name starts with `layers`, or
+  /// with `other_layers` unless it is empty, is used. Decides how weights are stored.
+  void finish(const std::string& layers, const std::string& other_layers = {});
+
+  /// The format of the matrices, after finish().
+  WeightFormat format() const { return format_; }
 
  private:
   /// Throws kNotFound if a tensor is missing.
   void require_all() const;
   /// The 16-bit type that all matrices in the files share, or float32 if there is no such type.
   WeightFormat format_of_files() const;
-  void keep_weights(WeightFormat format);
+  void count_memory();
   /// `part` is the first row in the file if only `rows` of its rows are taken.
   void take(const std::string& parameter, const std::string& name, std::vector<std::int64_t> shape,
             std::int64_t rows, bool transposed, std::optional<std::int64_t> part = {});
 
   ModelTensors& tensors_;
-  LanguageModelDescription& description_;
+  ModelFilesDescription& description_;
   std::optional<WeightFormat> weights_;
+  WeightFormat format_ = {};
   struct Matrix {
     std::size_t source;  ///< index in the description's list of weights
     std::int64_t rows, cols;

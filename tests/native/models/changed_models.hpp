@@ -70,6 +70,11 @@ inline RecordedFiles with_config(const std::string& name, const std::string& fro
   return with_config_of(recorded_files(name), from, to);
 }
 
+/// The model with one more field at the beginning of its configuration.
+inline RecordedFiles with_field(const RecordedFiles& files, const std::string& field) {
+  return with_config_of(files, "{", "{" + field + ", ");
+}
+
 inline attn::LanguageModelDescription describe(const RecordedFiles& files,
                                                const attn::LanguageModelHints& hints = {}) {
   return attn::describe_language_model(files.headers(), files.config, hints);

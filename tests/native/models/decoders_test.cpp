@@ -25,13 +25,9 @@ using attn_test::RecordedFiles;
 using attn_test::with;
 using attn_test::with_config;
 using attn_test::with_config_of;
+using attn_test::with_field;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-/// The model with one more field at the beginning of its configuration.
-RecordedFiles with_field(const RecordedFiles& files, const std::string& field) {
-  return with_config_of(files, "{", "{" + field + ", ");
-}
 
 TEST(Decoders, missing_fields_have_the_defaults_of_transformers) {
   RecordedFiles files = recorded_files("gpt_neox");

@@ -16,6 +16,7 @@
 #include "attn/error.hpp"
 #include "attn/owned_tensor.hpp"
 #include "every_instruction_set.hpp"
+#include "models/is_recorded.hpp"
 #include "models/recorded_models.hpp"
 
 namespace {
@@ -25,33 +26,9 @@ using attn::LanguageModel;
 using attn::LanguageModelCall;
 using attn::OwnedTensor;
 using attn::Safetensors;
+using attn_test::is_recorded;
 using attn_test::RecordedModel;
-
-constexpr double kTolerance = 2e-5;
-
-::testing::AssertionResult is_recorded(const attn::ConstTensor& got, const Safetensors& recorded,
-                                       const std::string& name, std::int64_t first_row = 0) {
-  const std::vector<float> want = recorded.read(name);
-  if (!got.is_contiguous()) return ::testing::AssertionFailure() << "gaps";
-  std::int64_t count = 1;
-  for (const std::int64_t size : got.shape()) count *= size;
-  const std::int64_t begin = first_row * got.size(-1);
-  if (begin + count > std::ssize(want)) return ::testing::AssertionFailure() << "another shape";
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double difference =
-        std::abs(double{got.data()[i]} - double{want[static_cast<std::size_t>(begin + i)]});
-    if (!(difference <= kTolerance)) {
-      return ::testing::AssertionFailure()
-             << name << ": element " << i << " of row " << first_row << " is off by " << difference;
-    }
-  }
-  return ::testing::AssertionSuccess();
-}
-
-std::vector<std::int64_t> whole_numbers(const Safetensors& file, const std::string& name) {
-  const std::vector<float> values = file.read(name);
-  return {values.begin(), values.end()};
-}
+using attn_test::whole_numbers;
 
 using LanguageModelTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(LanguageModelTest);

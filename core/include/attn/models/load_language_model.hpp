@@ -46,17 +46,16 @@ struct WeightSource {
   std::size_t file = 0;    ///< index of the file, from 0
   std::int64_t begin = 0;  ///< offset of the range's first byte from the beginning of the file
   std::int64_t end = 0;
-  std::string parameter;  ///< name of the destination in the LanguageModel
+  std::string parameter;  ///< name of the destination in the model
   /// The row of the parameter at which this range begins. It is 0 unless the rows come from several
   /// tensors.
   std::int64_t first_row = 0;
   bool transposed = false;  ///< true if the file stores the matrix as (in, out), as for GPT-2
 };
 
-/// A model as described by its files.
-struct LanguageModelDescription {
+/// What a model's files contain, apart from the model's options.
+struct ModelFilesDescription {
   std::string family;  ///< name such as "gpt2" or "llama", as in "model_type" of config.json
-  LanguageModelOptions options = {};
   std::vector<WeightSource> weights = {};  ///< ranges in the order of the files and their bytes
   std::int64_t num_parameters = 0;
   /// Bytes of memory for the weights. A 16-bit weight takes 2 bytes. A float32 weight takes 4, or 8
@@ -67,6 +66,11 @@ struct LanguageModelDescription {
   std::vector<std::string> unused_fields = {};  ///< fields of the configuration that have no effect
   /// Warnings about unusual files, such as a flag that contradicts the tensors. Each is a sentence.
   std::vector<std::string> warnings = {};
+};
+
+/// A language model as described by its files.
+struct LanguageModelDescription : ModelFilesDescription {
+  LanguageModelOptions options = {};
 };
 
 /// Recognises a model by its configuration or, without one, by the names of its tensors, and checks

@@ -950,4 +950,5 @@ def main():
         save(path / "model.safetensors", w, {"config": json.dumps(config)}, "F16")
 
 
-main()
+if __name__ == "__main__":
+    main()
