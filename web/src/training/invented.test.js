@@ -9,7 +9,8 @@ import { examples } from '../invention/examples.js';
 import { random } from '../invention/formula.js';
 import { Invention } from '../invention/invention.js';
 import { evaluate, Lane } from './lane.js';
-import { lengths, loadInvention, makeModel, sizes } from './model.js';
+import { makeModel } from './makeModel.js';
+import { lengths, loadInvention, sizes } from './model.js';
 import { longerWorld, Source, worlds } from './worlds.js';
 
 /** @type {import('attn').TrainingAttn} */

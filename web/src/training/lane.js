@@ -1,6 +1,7 @@
 import { reasonOf } from '../work/errors.js';
 import { headScores } from './induction.js';
-import { lengths, makeModel, sizes } from './model.js';
+import { makeModel } from './makeModel.js';
+import { lengths, sizes } from './model.js';
 import { describeSaved, metadataOf, suits } from './saved.js';
 import { Snapshots } from './snapshots.js';
 import { ignored, longerWorld, Source, worlds } from './worlds.js';

@@ -4,7 +4,7 @@ import { before, test } from 'node:test';
 import { load } from 'attn';
 
 import { checksumOf, evaluateEvery, Lane } from './lane.js';
-import { makeModel } from './model.js';
+import { makeModel } from './makeModel.js';
 import { exampleOf, worlds } from './worlds.js';
 
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
