@@ -66,7 +66,7 @@ import { Kept } from '../work/kept.js';
  *
  * @typedef {Pick<Given, import('../core/sentence.js').Name>} Chosen the settings
  *
- * @typedef {'next' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
+ * @typedef {'next' | 'cut' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
  * @typedef {{ signal: AbortSignal, onProgress?: (progress: any) => void }} Answering
  * @typedef {{ ids: number[], place: number, count: number, temperature: number, topK: number, seed:
  *   number }} Writing place: index of the first new token in the whole sentence
@@ -80,6 +80,21 @@ import { Kept } from '../work/kept.js';
  * @property {Float32Array} weights attention from the selected token to each token
  * @property {Candidate[]} candidates predictions for the token after it, the most probable first
  * @property {number} at index of the selected token
+ *
+ * @typedef {{ id: number, label: string, probability: number }} Likely
+ * @typedef {object} CutGiven
+ * @property {number[]} ids
+ * @property {number} layer the layer whose weights are drawn
+ * @property {string} encoding
+ * @property {import('../core/cuts.js').Cut[]} cuts
+ * @property {number} token the followed token; −1 for the most probable one
+ * @property {number} drawn number of predictions
+ * @typedef {object} CutAnswer
+ * @property {Tensor} weights the layer's weights with the cuts, (heads, n, n)
+ * @property {Likely[]} before predictions without the cuts, the most probable first
+ * @property {Likely[]} after predictions with the cuts
+ * @property {{ id: number, label: string, before: number, after: number }} chosen the log-probability of
+ *   the followed token without and with the cuts
  *
  * @typedef {object} Known the parameters of a layer
  * @property {Record<string, Tensor>} parameters by the id of the stage that they compute

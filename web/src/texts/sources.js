@@ -28,6 +28,12 @@ const sources = {
     arxiv('1409.0473'),
   ),
   vaswani: paper('Vaswani et al. 2017', 'Attention is all you need', arxiv('1706.03762')),
+  geva: paper(
+    'Geva et al. 2023',
+    'Dissecting recall of factual associations in auto-regressive language models',
+    arxiv('2304.14767'),
+  ),
+  jain: paper('Jain, Wallace 2019', 'Attention is not explanation', arxiv('1902.10186')),
   shaw: paper(
     'Shaw, Uszkoreit, Vaswani 2018',
     'Self-attention with relative position representations',

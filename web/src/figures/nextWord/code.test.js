@@ -1,7 +1,12 @@
 import { ids, testLanguagePrograms } from '../../../../tests/languagePrograms.js';
+import { knockOutOf } from '../../core/cuts.js';
 import { candidates } from '../../models/language/languageModel.js';
 import { nextWordCode } from './code.js';
 
+const cuts = [
+  { layer: 0, head: 1, query: 5, key: 2 },
+  { layer: null, head: null, query: 4, key: 1 },
+];
 const options = { temperature: 0.7, topK: 12 };
 
 await testLanguagePrograms(
@@ -11,6 +16,18 @@ await testLanguagePrograms(
     const writer = model.writer();
     const next = candidates(writer.next(ids), options);
     writer.dispose();
+    return next.slice(0, 10).flatMap(({ id, probability }) => [id, probability]);
+  },
+);
+
+await testLanguagePrograms(
+  'what may come next with cuts',
+  (settings, learned) => nextWordCode(settings, learned, { temperature: 1, topK: 0, cuts }),
+  (model) => {
+    const { logits } = model.cut(ids, knockOutOf(cuts, model.config.numLayers), {
+      ...{ layer: 0, positions: true },
+    });
+    const next = candidates(logits, { temperature: 1, topK: 0 });
     return next.slice(0, 10).flatMap(({ id, probability }) => [id, probability]);
   },
 );

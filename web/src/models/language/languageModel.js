@@ -230,6 +230,27 @@ export class LanguageModel {
   }
 
   /**
+   * Predicts the token after a text while some queries may not look at some keys.
+   * @param {ArrayLike<number>} ids
+   * @param {import('attn').KnockedOutKey[]} knockOut
+   * @param {{ layer: number, positions: boolean }} options layer: the layer whose weights are returned
+   * @returns {{ logits: Float32Array, weights: Tensor }} (V) and (heads, n, n)
+   */
+  cut(ids, knockOut, { layer, positions }) {
+    const embedding = this.embed(ids);
+    const { base } = this.config;
+    const added = positions && !this.rotary;
+    const x = added ? this.#attn.positionalEncoding(embedding, { base }) : embedding;
+    const name = `layers.${layer}.self_attn.weights`;
+    const { output, intermediates } = this.stack(positions).forward(x, {
+      ...{ attention: { causal: true }, intermediates: [name], knockOut },
+    });
+    const [rows, width] = output.shape;
+    const last = { data: output.data.subarray((rows - 1) * width), shape: [1, width] };
+    return { logits: this.#output.forward(last).data, weights: intermediates[name] };
+  }
+
+  /**
    * Generates text: takes tokens one at a time and keeps past keys and values in a cache. The
    * caller must dispose of it.
    */
@@ -272,7 +293,7 @@ export class LanguageModel {
 }
 
 /** @param {Float32Array} row */
-function logSumExp(row) {
+export function logSumExp(row) {
   let largest = -Infinity;
   for (const value of row) largest = Math.max(largest, value);
   let sum = 0;

@@ -1,8 +1,10 @@
 import { randomLcg } from 'd3-random';
 import { Block } from '../../core/block.js';
+import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
 import { written } from '../../drawing/numbers.js';
 import { Kept } from '../../work/kept.js';
+import { cutAnswer } from '../cutAnswer.js';
 import { Layered, mostHere, sized } from '../model.js';
 import { candidates, chosen } from './languageModel.js';
 import * as texts from '../../texts/models.js';
@@ -178,6 +180,29 @@ export class Pages extends Layered {
           text: this.tokens.added(ids, [each.id]),
         })),
     };
+  }
+
+  /**
+   * Predictions for the token after the last one, without and with cuts.
+   * @param {import('../model.js').CutGiven} given
+   * @returns {Generator<null, import('../model.js').CutAnswer>}
+   */
+  *cut({ ids, layer, encoding, cuts, token, drawn }) {
+    const run = (/** @type {import('../../core/cuts.js').Cut[]} */ cuts) =>
+      this.model.cut(ids, knockOutOf(cuts, this.config.numLayers), {
+        ...{ layer, positions: encoding !== 'none' },
+      });
+    const before = run([]);
+    yield null;
+    const after = cuts.length ? run(cuts) : before;
+    yield null;
+    return cutAnswer(
+      before,
+      after,
+      token,
+      (logits) => candidates(logits, { temperature: 1, topK: 0 }).slice(0, drawn),
+      (id) => this.tokens.label(id, ids),
+    );
   }
 
   /**

@@ -12,7 +12,7 @@ import { notesOf, partTexts, texts } from '../../texts/own.js';
 /** @typedef {import('../model.js').Model} Model */
 /** @typedef {import('../model.js').Predicts} Predicts */
 /** @typedef {import('../model.js').Given} Given */
-/** @typedef {'encode' | 'next' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
+/** @typedef {'encode' | 'next' | 'cut' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
 
 /** Id of the reader's last model. */
 let last = 0;

@@ -1,11 +1,13 @@
 // The reader's model in its own worker.
 
 import { Block } from '../../core/block.js';
+import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
 import { orderOf } from '../../core/shuffle.js';
 import { Kept } from '../../work/kept.js';
+import { cutAnswer } from '../cutAnswer.js';
 import { editedBy } from './ownEdit.js';
-import { NextTokens } from './ownNext.js';
+import { likeliest, NextTokens } from './ownNext.js';
 import { opened } from './ownOpen.js';
 import { addedPlaces, lossesOf, orderedBy } from './ownOrder.js';
 import { learnedPlaces, turnings } from './ownPlaces.js';
@@ -293,6 +295,29 @@ export class OwnModel {
     const { data } = this.#layer(ids, { causal: true }, layer).weights;
     const row = (head * ids.length + at) * ids.length;
     return { ...this.#next.of(given), weights: data.slice(row, row + ids.length) };
+  }
+
+  /**
+   * Predictions for the token after the last one, without and with cuts.
+   * @param {import('../model.js').CutGiven} given
+   */
+  cut({ ids, layer, cuts, token, drawn }) {
+    const name = `encoder.layers.${layer}.self_attn.weights`;
+    const run = (/** @type {import('../../core/cuts.js').Cut[]} */ cuts) => {
+      const { logits, intermediates } = this.#model.forward(ids, {
+        ...{ numLogits: 1, intermediates: [name] },
+        knockOut: knockOutOf(cuts, this.facts.numLayers, 'encoder.'),
+      });
+      return { logits: logits.data, weights: intermediates[name] };
+    };
+    const before = run([]);
+    return cutAnswer(
+      before,
+      cuts.length ? run(cuts) : before,
+      token,
+      (logits) => likeliest(logits, { temperature: 1, topK: 0, drawn }),
+      (id) => this.#tokens.label(id, ids),
+    );
   }
 
   /** Generates text. @param {Parameters<NextTokens['write']>[0]} given */

@@ -168,6 +168,34 @@ export function cells(most, largest) {
 }
 
 /**
+ * Cuts between a query and a key, written as `layer.head.query.key`. Layers and heads count from 1, and
+ * 0 means all of them.
+ * @param {number} most
+ * @param {{ layers: number, heads: number, tokens: number }} largest
+ * @returns {Property<import('../../core/cuts.js').Cut[]>}
+ */
+export function cuts(most, { layers, heads, tokens }) {
+  const format = (/** @type {import('../../core/cuts.js').Cut} */ { layer, head, query, key }) =>
+    [(layer ?? -1) + 1, (head ?? -1) + 1, query, key].join('.');
+  return {
+    initial: [],
+    parse(text) {
+      const found = new Map();
+      for (const part of text.split(',', 4 * most)) {
+        const [, ...numbers] = /^(\d{1,4})\.(\d{1,4})\.(\d{1,4})\.(\d{1,4})$/.exec(part) ?? [];
+        if (!numbers.length) continue;
+        const [layer, head, query, key] = numbers.map(Number);
+        if (layer > layers || head > heads || query >= tokens || key > query) continue;
+        const cut = { layer: layer ? layer - 1 : null, head: head ? head - 1 : null, query, key };
+        found.set(format(cut), cut);
+      }
+      return [...found.values()].slice(0, most);
+    },
+    format: (values) => values.map(format).join(','),
+  };
+}
+
+/**
  * The locked cell of a figure, or null.
  * @param {number} largest
  * @returns {Property<{ row: number, column: number } | null>}

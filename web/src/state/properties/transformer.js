@@ -1,7 +1,11 @@
-import { cell, choice, integer, linkedCell, number, text } from './property.js';
+import { cell, choice, cuts, integer, linkedCell, number, text } from './property.js';
 
 /** Largest number of tokens decoded one by one. */
 export const maxSteps = 64;
+
+/** Largest number of tokens in the figure of cut arcs, and largest number of cuts. */
+export const maxCuttable = 32;
+export const maxCuts = 64;
 
 /** Largest number of tokens in either sentence of an alignment. */
 export const maxAligned = 64;
@@ -27,6 +31,15 @@ export const properties = {
   temperature: number(0.8, limits.temperature),
   topK: integer(40, limits.topK),
   draw: integer(1, limits.draw),
+
+  /** Which queries may not look at which keys, where a new cut applies, and the followed token. */
+  cuts: cuts(maxCuts, { layers: 128, heads: 128, tokens: maxCuttable }),
+  cutScope: choice(/** @type {import('../../core/cuts.js').Scope} */ ('head'), [
+    'head',
+    'layer',
+    'all',
+  ]),
+  cutToken: integer(-1, { min: -1, max: 2 ** 31 - 1 }),
 
   /** The aligned sentences: the source, which is read, and the target, which is written. */
   source: text('The agreement on the European Economic Area was signed in August 1992.', 2000),

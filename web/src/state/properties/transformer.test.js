@@ -15,6 +15,21 @@ test('a locked cell of the block survives a round trip', () => {
   assert.equal(format(null), '');
 });
 
+test('cuts survive a round trip', () => {
+  const { parse, format } = properties.cuts;
+  const cuts = [
+    { layer: 1, head: 3, query: 5, key: 2 },
+    { layer: 0, head: null, query: 5, key: 5 },
+    { layer: null, head: null, query: 31, key: 0 },
+  ];
+  assert.equal(format(cuts), '2.4.5.2,1.0.5.5,0.0.31.0');
+  assert.deepEqual(parse(format(cuts)), cuts);
+  assert.deepEqual(parse('2.4.5.2,2.4.5.2'), cuts.slice(0, 1));
+  for (const text of ['', '1.1.1', '1.1.2.3', '1.1.32.0', '129.1.2.1', '-1.1.2.1', '1.1.2.1x']) {
+    assert.deepEqual(parse(text), [], text);
+  }
+});
+
 test('links that name no cell lock no cell', () => {
   for (const text of [
     ...[

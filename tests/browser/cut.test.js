@@ -1,0 +1,115 @@
+// Tests the figure in which readers cut arcs and see how the prediction changes.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { accessibilityProblems } from './accessibility.js';
+import { gpt2, open } from './ownModel.js';
+import { becomes, openSite, overflow, settled, unfold } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const link = '#v=2&at=transformer.cut&text=the+lady+sat+by+the+fire+because+the';
+
+/** @param {Page} page */
+const figureOf = (page) => page.locator('#cut');
+/** @param {Page} page */
+const changeIn = (page) =>
+  figureOf(page).locator('[data-change]').getAttribute('data-change').then(Number);
+/** @param {Page} page */
+const cutsIn = (page) => figureOf(page).getByRole('button', { name: /^Undo the cut/ });
+/** @param {Page} page @param {string} name of a list of predictions */
+const sharesIn = (page, name) =>
+  figureOf(page)
+    .getByRole('list', { name })
+    .locator('[data-probability]')
+    .evaluateAll((all) =>
+      all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.probability)),
+    );
+
+test('a cut changes the prediction, adds up, is in the link and can be undone', async () => {
+  const page = await site.visit(link);
+  const figure = figureOf(page);
+  const before = 'What may come next, without cuts';
+  await becomes(async () => (await sharesIn(page, before)).length, 10);
+  assert.equal(await changeIn(page), 0);
+
+  // The keyboard cuts the last query from the first key, and then from the second, everywhere.
+  const map = figure.getByRole('application');
+  await map.focus();
+  for (const key of ['ArrowDown', 'PageDown', 'Home', 'Enter']) await page.keyboard.press(key);
+  await becomes(() => cutsIn(page).count(), 1);
+  await figure.getByRole('radio', { name: 'everywhere' }).check({ force: true });
+  await map.focus();
+  for (const key of ['ArrowDown', 'PageDown', 'Home', 'ArrowRight', 'Enter']) {
+    await page.keyboard.press(key);
+  }
+  await becomes(() => cutsIn(page).count(), 2);
+  await becomes(async () => (await changeIn(page)) !== 0, true);
+  await becomes(async () => new URL(page.url()).hash.includes('cuts=2.1.7.0%2C0.0.7.1'), true);
+
+  // The change is the difference between the logarithms of the two probabilities.
+  const [first] = await sharesIn(page, before);
+  const label = await figure
+    .getByRole('list', { name: before })
+    .locator('[aria-pressed=true] bdi')
+    .innerText();
+  const same = figure
+    .getByRole('list', { name: 'What may come next, with the cuts' })
+    .getByRole('listitem')
+    .filter({ hasText: label })
+    .first()
+    .locator('[data-probability]');
+  if (await same.count()) {
+    const share = Number(await same.getAttribute('data-probability'));
+    assert.ok(Math.abs(Math.log(share / first) - (await changeIn(page))) < 1e-4);
+  }
+
+  const change = await changeIn(page);
+  const again = await site.visit(new URL(page.url()).hash);
+  await becomes(() => changeIn(again), change);
+  await cutsIn(page).first().click();
+  await becomes(() => cutsIn(page).count(), 1);
+  await cutsIn(page).first().click();
+  await becomes(() => changeIn(page), 0);
+});
+
+test('a cell that comes later cannot be cut, and a second click undoes a cut', async () => {
+  const page = await site.visit(link);
+  const map = figureOf(page).getByRole('application');
+  await map.focus();
+  for (const key of ['Home', 'End', 'Enter']) await page.keyboard.press(key);
+  for (const key of ['Home', 'Enter']) await page.keyboard.press(key);
+  await becomes(() => cutsIn(page).count(), 1);
+  await page.keyboard.press('Enter');
+  await becomes(() => cutsIn(page).count(), 0);
+});
+
+test('the figure fits a phone and is accessible', async () => {
+  const page = await site.visit(`${link}&cuts=2.1.7.0,0.0.7.6`, {
+    viewport: { width: 390, height: 844 },
+  });
+  await becomes(() => cutsIn(page).count(), 2);
+  await settled(page);
+  assert.equal(await overflow(page), 0);
+  assert.deepEqual(await accessibilityProblems(page), []);
+});
+
+test('arcs of a model that the reader opened can be cut', async () => {
+  const page = await site.open('#text=the+lady+sat+by+the+fire&at=transformer.encoder-block');
+  await open(page, gpt2());
+  await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
+  await unfold(figureOf(page));
+  await figureOf(page).evaluate((element) => element.scrollIntoView());
+  const map = figureOf(page).getByRole('application');
+  await map.focus();
+  for (const key of ['ArrowDown', 'PageDown', 'Home', 'Enter']) await page.keyboard.press(key);
+  await becomes(() => cutsIn(page).count(), 1);
+  await becomes(async () => (await changeIn(page)) !== 0, true);
+  await page.context().close();
+});

@@ -1,0 +1,52 @@
+/** The texts of the figure in which readers cut arcs. */
+
+export const title = 'Cut an arc';
+/** How to cut, by touch and otherwise. */
+export const how = {
+  touch: 'Tap a cell to cut it; tap again to undo.',
+  point: 'Click a cell, or press Enter, to cut it; do it again to undo.',
+};
+/** @param {{ layer: number, head: number, tokens: number }} of */
+export const label = ({ layer, head, tokens }) =>
+  `Attention weights of head ${head + 1} in layer ${layer + 1}, ${tokens} queries by ${tokens} keys`;
+export const attends = '{query} looks at {key} with weight {value}';
+export const cut = '{query} may not look at {key}: the arc is cut';
+export const later = '{query} may not look at {key}, which comes later';
+export const now = 'what may come next';
+export const before = 'without cuts';
+export const after = 'with the cuts';
+export const predictionsBefore = 'What may come next, without cuts';
+export const predictionsAfter = 'What may come next, with the cuts';
+export const follow = (/** @type {string} */ token) => `follow ${token}`;
+/** @param {{ label: string, before: string, after: string }} of */
+export const changed = ({ label, before, after }) =>
+  `“${label}” had probability ${before}, and has ${after} with the cuts. Its log-probability changes by {value}.`;
+/** @param {{ label: string, before: string }} of */
+export const unchanged = ({ label, before }) =>
+  `“${label}” has probability ${before}. Nothing is cut yet.`;
+/** What was done, and what does not follow from it. */
+export const done =
+  'The other weights of the row were scaled up to the sum 1, and everything after it was computed again. A large change shows that this prediction used the arc. A small change does not show that the model ignores the word: other arcs may carry the same news.';
+export const cuts = 'Cuts';
+/** @param {{ layer: number | null, head: number | null }} at */
+export const where = ({ layer, head }) => {
+  if (layer === null) return 'everywhere';
+  return head === null ? `layer ${layer + 1}` : `layer ${layer + 1}, head ${head + 1}`;
+};
+export const undo = 'Undo the cut';
+export const undoAll = 'Undo all cuts';
+export const empty = 'No tokens yet.';
+/** @param {{ cuts: number, token: string, before: string, after: string }} of */
+export const summary = ({ cuts, token, before, after }) =>
+  cuts
+    ? `With ${cuts === 1 ? '1 cut' : `${cuts} cuts`}, the probability of “${token}” goes from ${before} to ${after}.`
+    : `The probability of “${token}” is ${before}. Nothing is cut.`;
+export const exported = ['token', 'probability'];
+/** The controls. */
+export const layer = 'layer';
+export const head = 'head';
+export const scope = 'cut in';
+export const scopes = { head: 'this head', layer: 'this layer', all: 'everywhere' };
+export const legend = 'attention weight';
+/** @param {number} most @param {number} all */
+export const last = (most, all) => `The model reads the last ${most} of ${all} tokens here.`;
