@@ -7,7 +7,7 @@
 export const kMaxWasmBytes = {
   attn: { raw: 420e3, gzip: 189e3 },
   training: { raw: 581e3, gzip: 254e3 },
-  models: { raw: 540e3, gzip: 241e3 },
+  models: { raw: 568e3, gzip: 252e3 },
 };
 
 /** The complete API with its glue, both as a bundler writes it and as the package contains it. */

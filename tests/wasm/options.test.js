@@ -16,6 +16,15 @@ const models = await load({ variant: 'simd128', models: true });
 const recorded = join(kRoot, 'tests/native/models/recorded/attn_rotary/model.safetensors');
 const file = new Uint8Array(readFileSync(recorded));
 const model = await models.loadModel(file);
+const folder = join(kRoot, 'tests/native/models/recorded/marian');
+const pairFiles = Object.fromEntries(
+  ['config.json', 'model.safetensors'].map((name) => [
+    name,
+    new Uint8Array(readFileSync(join(folder, name))),
+  ]),
+);
+const pair = await models.loadEncoderDecoder(pairFiles);
+const { memory } = pair.encode([1, 2]);
 const hints = {
   ...{ numHeads: 2, activation: 'gelu', normFirst: true, causal: true },
   weightType: 'bfloat16',
@@ -360,6 +369,35 @@ const calls = [
     (/** @type {any} */ o) => model.forward([1, 2], o),
     (/** @type {any} */ o) => model.forwardVectors(zeros(2, 16), o),
   ].map((call) => /** @type {[string, typeof call, object]} */ (['LanguageModel', call, ofModels])),
+  [
+    'loadEncoderDecoder',
+    (o) => models.loadEncoderDecoder(pairFiles, o),
+    { weightType: 'float32', maxMemory: 1e9, ...loading },
+  ],
+  [
+    'describeEncoderDecoder',
+    (o) => models.describeEncoderDecoder(pairFiles, o),
+    { weightType: 'float32' },
+  ],
+  [
+    'EncoderDecoderModel',
+    (o) => pair.generate([1], o),
+    { ...sampling, maxNewTokens: 2, stopIds: [1] },
+  ],
+  ['EncoderDecoderModel', (o) => pair.start(memory, o), { capacity: 4, type: 'int8' }],
+  [
+    'EncoderDecoderModel',
+    (o) => pair.encode([1, 2], o),
+    { attention: ofModels.attention, intermediates: [] },
+  ],
+  [
+    'EncoderDecoderModel',
+    (o) => pair.decode([26], memory, o),
+    {
+      ...{ selfAttention: ofModels.attention, crossAttention: ofModels.attention },
+      ...{ needLogits: true, numLogits: 1, needHidden: true, intermediates: [] },
+    },
+  ],
   ['with', (o) => remote.with(o), { signal: undefined, transfer: [], onProgress: undefined }],
 ];
 

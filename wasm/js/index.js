@@ -143,6 +143,11 @@ export { load } from './loader.js';
  * @typedef {import('./loadLanguageModel.js').LoadModelOptions} LoadModelOptions
  * @typedef {import('./modelFiles.js').ModelFile} ModelFile
  * @typedef {import('./modelFiles.js').ModelFiles} ModelFiles
+ * @typedef {import('./encoderDecoderModel.js').EncodeCall} EncodeCall
+ * @typedef {import('./encoderDecoderModel.js').DecodeCall} DecodeCall
+ * @typedef {import('./encoderDecoderModel.js').EncoderDecoderDescription} EncoderDecoderDescription
+ * @typedef {import('./loadEncoderDecoder.js').EncoderDecoderHints} EncoderDecoderHints
+ * @typedef {import('./loadEncoderDecoder.js').LoadEncoderDecoderOptions} LoadEncoderDecoderOptions
  * @typedef {import('./languageModel.js').LanguageModelCall} LanguageModelCall
  * @typedef {import('./languageModel.js').SamplingOptions} SamplingOptions
  * @typedef {import('./languageModel.js').ChooseTokenOptions} ChooseTokenOptions
@@ -153,6 +158,11 @@ export { load } from './loader.js';
 /**
  * @template {import('./tensorHandle.js').ResultKind} [As='array']
  * @typedef {import('./languageModel.js').LanguageModel<As>} LanguageModel
+ */
+
+/**
+ * @template {import('./tensorHandle.js').ResultKind} [As='array']
+ * @typedef {import('./encoderDecoderModel.js').EncoderDecoderModel<As>} EncoderDecoderModel
  */
 
 /**

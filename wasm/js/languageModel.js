@@ -7,7 +7,7 @@ import { Layer } from './layer.js';
 import { checkLayerAttention } from './multiHeadAttention.js';
 import { giveAll } from './nativeAttentionOptions.js';
 import { checkLayerCall, nativeLayerCall, shown } from './nativeLayerCall.js';
-import { nativeIn } from './nativeObject.js';
+import { nativeIn, runtimeOf } from './nativeObject.js';
 import { checkOptions, checkValues, finite, kRandomStream, natural, real } from './checks.js';
 import { readOptions, readArray, wanted } from './options.js';
 import { checkIntegers, readTensor } from './tensor.js';
@@ -25,6 +25,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 /** @import { CheckTable } from './checks.js' */
 /** @import * as Native from './native.js' */
 /** @import { NativeCall, NativeTensor } from './nativeCall.js' */
+/** @import { NativeObject } from './nativeObject.js' */
 /** @import { Names } from './options.js' */
 /** @import { RotaryScaling } from './rotaryEmbedding.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -288,13 +289,7 @@ export class LanguageModel extends Layer {
       const input = check(call);
       const types =
         tokenTypes === undefined ? undefined : checkTypes(call, tokenTypes, numTokenTypes);
-      if (!Number.isInteger(numLogits) || numLogits < 0 || numLogits > length) {
-        throw invalid(
-          'numLogits',
-          numLogits,
-          `a whole number from 0 to ${length}, the number of tokens`,
-        );
-      }
+      checkNumLogits(numLogits, length);
       const results = {
         logits: needLogits ? call.result('logits', [...batch, numLogits, vocabSize]) : undefined,
         hidden: needHidden ? call.result('hidden', [...batch, length, dModel]) : undefined,
@@ -342,17 +337,7 @@ export class LanguageModel extends Layer {
    * @throws {AttnError} like `forward`; `invalid_argument` if there are more tokens than positions
    */
   generate(ids, options = {}) {
-    options = readOptions(options, kGenerating);
-    const { maxNewTokens = 20, stopIds = [], ...given } = options;
-    checkInteger('maxNewTokens', maxNewTokens, 0);
-    const sampling = samplingOf(checkValues(given, kSampling));
-    if (!Array.isArray(stopIds)) throw invalid('stopIds', stopIds, 'an array of token ids');
-    const stops = readArray(stopIds, (id) => checkInteger('stopIds', id, 0));
-    const tensor = this.#checkIds(ids);
-    return this.invoke((call) => {
-      const tokens = call.numbers('ints', 'ids', tensor);
-      return call.run(() => this.native.generate(tokens.native, maxNewTokens, stops, sampling));
-    });
+    return generate(this, this.#checkIds(ids), options);
   }
 
   /**
@@ -380,12 +365,53 @@ export class LanguageModel extends Layer {
       const sentence = 'this model has no embedding; pass vectors to forwardVectors()';
       throw explainedError('unsupported', 'ids', sentence);
     }
-    const most = vocabSize - 1;
-    const tensor = checkIntegers('ids', ids, 0, most, `a token id from 0 to ${most}`);
-    const rank = tensor.shape.length;
-    if (rank > 2) throw argumentError('invalid_argument', 'ids', `rank ${rank}`, 'rank 1 or 2');
-    return tensor;
+    return checkIds(ids, vocabSize);
   }
+}
+
+/**
+ * Checks token ids, (N,) or (B, N).
+ * @param {Integers} ids
+ * @param {number} vocabSize
+ */
+export function checkIds(ids, vocabSize) {
+  const most = vocabSize - 1;
+  const tensor = checkIntegers('ids', ids, 0, most, `a token id from 0 to ${most}`);
+  const rank = tensor.shape.length;
+  if (rank > 2) throw argumentError('invalid_argument', 'ids', `rank ${rank}`, 'rank 1 or 2');
+  return tensor;
+}
+
+/**
+ * Checks the number of tokens that get logits.
+ * @param {number} numLogits
+ * @param {number} length  number of tokens
+ */
+export function checkNumLogits(numLogits, length) {
+  if (Number.isInteger(numLogits) && numLogits >= 0 && numLogits <= length) return;
+  const needs = `a whole number from 0 to ${length}, the number of tokens`;
+  throw invalid('numLogits', numLogits, needs);
+}
+
+/**
+ * Implements the method `generate` of models.
+ * @param {NativeObject<Native.LanguageModel | Native.EncoderDecoderModel>} model
+ * @param {Integers} ids  checked ids
+ * @param {GenerationOptions} options
+ * @returns {number[]}
+ */
+export function generate(model, ids, options) {
+  options = readOptions(options, kGenerating);
+  const { maxNewTokens = 20, stopIds = [], ...given } = options;
+  checkInteger('maxNewTokens', maxNewTokens, 0);
+  const sampling = samplingOf(checkValues(given, kSampling));
+  if (!Array.isArray(stopIds)) throw invalid('stopIds', stopIds, 'an array of token ids');
+  const stops = readArray(stopIds, (id) => checkInteger('stopIds', id, 0));
+  return runtimeOf(model).invoke((call) => {
+    const tokens = call.numbers('ints', 'ids', ids);
+    const native = call.object('model', model);
+    return call.run(() => native.generate(tokens.native, maxNewTokens, stops, sampling));
+  });
 }
 
 /**

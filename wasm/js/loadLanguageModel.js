@@ -18,7 +18,7 @@ import { readOptions, wanted } from './options.js';
 import { kScalings } from './rotaryEmbedding.js';
 
 /** @import { Activation } from './activation.js' */
-/** @import { LanguageModelDescription, LanguageModelLayer, WeightType } from './languageModel.js' */
+/** @import { LanguageModelLayer, WeightType } from './languageModel.js' */
 /** @import { ModelFiles, Source } from './modelFiles.js' */
 /** @import * as Native from './native.js' */
 /** @import { Names } from './options.js' */
@@ -66,29 +66,45 @@ const kSlice = 1 << 22;
 const kLengthBytes = 8;
 
 /**
+ * The C++ classes that describe and load a kind of model.
+ * @typedef {object} ModelKind
+ * @property {'LanguageModelDescription' | 'EncoderDecoderDescription'} Description
+ * @property {'LanguageModelLoader' | 'EncoderDecoderLoader'} Loader
+ */
+
+/** @type {ModelKind} */
+const kLanguageModel = {
+  Description: 'LanguageModelDescription',
+  Loader: 'LanguageModelLoader',
+};
+
+/**
  * The description of a model whose files are being read.
- * @extends {NativeObject<Native.LanguageModelDescription>}
+ * @extends {NativeObject<Native.LanguageModelDescription | Native.EncoderDecoderDescription>}
  */
 class Described extends NativeObject {
   /** @internal */
-  static name = 'LanguageModelDescription';
+  static name = 'ModelDescription';
 
   /** Returns the model's description, and the locations of its weights in the files. */
   read() {
     const { weights, ...facts } = this.enter((described) => described.facts());
-    const layers = Object.freeze(facts.layers.map(layerOf));
-    for (const names of [facts.unusedTensors, facts.unusedFields, facts.warnings]) {
-      Object.freeze(names);
-    }
-    const description = Object.freeze({ ...facts, layers });
-    return { description: /** @type {LanguageModelDescription} */ (description), weights };
+    const entries = Object.entries(facts).map(([name, value]) => {
+      if (!Array.isArray(value)) return [name, value];
+      const isOfLayers = /[lL]ayers$/.test(name);
+      return [name, Object.freeze(isOfLayers ? /** @type {any[]} */ (value).map(layerOf) : value)];
+    });
+    return { description: Object.freeze(Object.fromEntries(entries)), weights };
   }
 
-  /** @param {number} [maxMemory]  the free WebAssembly memory by default */
-  makeLoader(maxMemory = Infinity) {
+  /**
+   * @param {ModelKind} kind
+   * @param {number} [maxMemory]  the free WebAssembly memory by default
+   */
+  makeLoader(kind, maxMemory = Infinity) {
     const runtime = runtimeOf(this);
     const native = this.enter((described) => {
-      return new runtime.native.LanguageModelLoader(described, maxMemory);
+      return new runtime.native[kind.Loader](/** @type {any} */ (described), maxMemory);
     });
     return new Loader(runtime, native);
   }
@@ -96,11 +112,11 @@ class Described extends NativeObject {
 
 /**
  * A model whose weights are being copied into WebAssembly memory.
- * @extends {NativeObject<Native.LanguageModelLoader>}
+ * @extends {NativeObject<Native.LanguageModelLoader | Native.EncoderDecoderLoader>}
  */
 export class Loader extends NativeObject {
   /** @internal */
-  static name = 'LanguageModelLoader';
+  static name = 'ModelLoader';
 
   /**
    * @param {number} source
@@ -154,8 +170,9 @@ async function headerOf(runtime, file) {
  * @param {Runtime} runtime
  * @param {ModelFiles} files
  * @param {LanguageModelHints} options
+ * @param {ModelKind} kind
  */
-async function describe(runtime, files, options) {
+async function describe(runtime, files, options, kind) {
   const { weights, config, index } = await filesOf(runtime, sourcesOf(files));
   /** @type {Uint8Array[]} */
   const headers = [];
@@ -177,7 +194,7 @@ async function describe(runtime, files, options) {
       read.setNormFirst(normFirst);
       read.setCausal(causal);
       if (weightType !== undefined) read.setWeightType(native.ElementType[weightType]);
-      return new native.LanguageModelDescription(read, configText.native, indexText.native);
+      return new native[kind.Description](read, configText.native, indexText.native);
     });
   });
   return { described: new Described(runtime, described), files: weights };
@@ -190,8 +207,17 @@ async function describe(runtime, files, options) {
  * @param {LanguageModelHints} options
  */
 export async function describeModel(runtime, files, options) {
-  options = readOptions(options, kHints);
-  const { described } = await describe(runtime, files, options);
+  return describeAs(kLanguageModel, runtime, files, readOptions(options, kHints));
+}
+
+/**
+ * @param {ModelKind} kind
+ * @param {Runtime} runtime
+ * @param {ModelFiles} files
+ * @param {LanguageModelHints} options
+ */
+export async function describeAs(kind, runtime, files, options) {
+  const { described } = await describe(runtime, files, options, kind);
   try {
     return described.read().description;
   } finally {
@@ -207,20 +233,40 @@ export async function describeModel(runtime, files, options) {
  * @returns {Promise<LanguageModel<any>>}
  */
 export async function loadModel(runtime, given, options) {
-  options = readOptions(options, kLoading);
+  const whole = readOptions(options, kLoading);
+  return loadAs(
+    kLanguageModel,
+    runtime,
+    given,
+    whole,
+    (loaded) => new LanguageModel(runtime, loaded),
+  );
+}
+
+/**
+ * Loads a model.
+ * @template M
+ * @param {ModelKind} kind
+ * @param {Runtime} runtime
+ * @param {ModelFiles} given
+ * @param {LoadModelOptions} options
+ * @param {(loaded: { loader: Loader, description: any }) => M} make  makes the model from its weights
+ * @returns {Promise<M>}
+ */
+export async function loadAs(kind, runtime, given, options, make) {
   const { maxMemory, onProgress, signal, ...hints } = options;
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     throw invalid('onProgress', onProgress, 'a function');
   }
   if (maxMemory !== undefined) checkInteger('maxMemory', maxMemory, 0);
   checkSignal(signal);
-  const { described, files } = await describe(runtime, given, hints);
+  const { described, files } = await describe(runtime, given, hints, kind);
   /** @type {Loader | undefined} */
   let loader;
   try {
     signal?.throwIfAborted();
     const { description, weights } = described.read();
-    loader = described.makeLoader(maxMemory);
+    loader = described.makeLoader(kind, maxMemory);
     const slices = weights.flatMap(({ file, begin, end }, source) =>
       Array.from({ length: Math.ceil((end - begin) / kSlice) }, (_, i) => ({
         ...{ file: files[file], source, begin: begin + i * kSlice },
@@ -250,7 +296,7 @@ export async function loadModel(runtime, given, options) {
       done += end - begin;
       onProgress?.(done, all);
     }
-    return new LanguageModel(runtime, { loader, description });
+    return make({ loader, description });
   } finally {
     loader?.dispose();
     described.dispose();

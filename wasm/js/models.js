@@ -2,11 +2,14 @@
 // never download it.
 
 import { Attn, runtimeOfAttn } from './attn.js';
+import { describeEncoderDecoder, loadEncoderDecoder } from './loadEncoderDecoder.js';
 import { explainedError } from './errors.js';
 import { chooseToken } from './languageModel.js';
 import { describeModel, loadModel } from './loadLanguageModel.js';
 import { chooseFiles } from './modelFiles.js';
 
+/** @import { EncoderDecoderDescription, EncoderDecoderModel } from './encoderDecoderModel.js' */
+/** @import { EncoderDecoderHints, LoadEncoderDecoderOptions } from './loadEncoderDecoder.js' */
 /** @import { ChooseTokenOptions, LanguageModel, LanguageModelDescription } from './languageModel.js' */
 /** @import { LanguageModelHints, LoadModelOptions } from './loadLanguageModel.js' */
 /** @import { ModelFile, ModelFiles } from './modelFiles.js' */
@@ -101,6 +104,34 @@ export class ModelsAttn extends Attn {
    */
   loadModel(files, options = {}) {
     return loadModel(runtimeOfAttn(this), files, options);
+  }
+
+  /**
+   * Describes an encoder–decoder model from its files, which must include config.json: T5 (with its version 1.1,
+   * Flan-T5 and ByT5), mT5, or Marian. Reads no weights.
+   * @param {ModelFiles} files
+   * @param {EncoderDecoderHints} [options]
+   * @returns {Promise<EncoderDecoderDescription>}
+   * @throws {AttnError} like `describeModel`
+   */
+  describeEncoderDecoder(files, options = {}) {
+    return describeEncoderDecoder(runtimeOfAttn(this), files, options);
+  }
+
+  /**
+   * Loads an encoder–decoder model, from the same files as `loadModel`.
+   *
+   * ```js
+   * const model = await attn.loadEncoderDecoder(input.files);
+   * const target = model.generate(ids, { stopIds: [0] });
+   * ```
+   * @param {ModelFiles} files
+   * @param {LoadEncoderDecoderOptions} [options]
+   * @returns {Promise<EncoderDecoderModel<As>>}
+   * @throws {AttnError} like `loadModel`
+   */
+  loadEncoderDecoder(files, options = {}) {
+    return loadEncoderDecoder(runtimeOfAttn(this), files, options);
   }
 
   /**

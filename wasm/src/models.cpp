@@ -1,4 +1,4 @@
-// Loads language models from their files.
+// Loads language models and encoder–decoder models from their files.
 
 #include <emscripten/bind.h>
 
@@ -14,7 +14,9 @@
 #include "arrays.hpp"
 #include "attention_layers.hpp"
 #include "attn/layers/activation.hpp"
+#include "attn/models/encoder_decoder_model.hpp"
 #include "attn/models/language_model.hpp"
+#include "attn/models/load_encoder_decoder.hpp"
 #include "attn/models/load_language_model.hpp"
 #include "attn/positions/rotary_embedding.hpp"
 #include "context.hpp"
@@ -89,6 +91,25 @@ struct ModelFacts {
   Texts warnings;
 };
 
+struct EncoderDecoderFacts {
+  std::string family;
+  double num_parameters;
+  double memory;
+  std::string weight_type;
+  double vocab_size;
+  double max_positions;
+  bool sinusoidal;
+  bool t5_bias;
+  double start_id;
+  bool tied;
+  ArrayOf<LayerFacts> encoder_layers;
+  ArrayOf<LayerFacts> decoder_layers;
+  ArrayOf<WeightRange> weights;
+  Texts unused_tensors;
+  Texts unused_fields;
+  Texts warnings;
+};
+
 std::int64_t head_dim_of(const TransformerLayerOptions& layer) {
   return layer.head_dim.value_or(layer.d_model / layer.num_heads);
 }
@@ -132,19 +153,26 @@ LayerFacts layer_facts(const TransformerLayerOptions& layer) {
   return facts;
 }
 
-ModelFacts model_facts(const LanguageModelDescription& description) {
-  const LanguageModelOptions& options = description.options;
-  const TransformerEncoderOptions& stack = options.stack;
+ArrayOf<LayerFacts> layers_of(const TransformerEncoderOptions& stack) {
   std::vector<LayerFacts> layers;
   for (const TransformerLayerOptions& layer : stack.layers) layers.push_back(layer_facts(layer));
   if (layers.empty()) {
     layers.assign(static_cast<std::size_t>(stack.num_layers), layer_facts(stack.layer));
   }
+  return ArrayOf<LayerFacts>(layers);
+}
+
+ArrayOf<WeightRange> ranges_of(const ModelFilesDescription& description) {
   std::vector<WeightRange> weights;
   for (const WeightSource& weight : description.weights) {
     weights.push_back({static_cast<double>(weight.file), static_cast<double>(weight.begin),
                        static_cast<double>(weight.end)});
   }
+  return ArrayOf<WeightRange>(weights);
+}
+
+ModelFacts model_facts(const LanguageModelDescription& description) {
+  const LanguageModelOptions& options = description.options;
   const std::int64_t positions = options.max_positions - options.first_position;
   return {
       .family = description.family,
@@ -160,8 +188,30 @@ ModelFacts model_facts(const LanguageModelDescription& description) {
       .tied = options.tied,
       .has_pooler = options.pooler,
       .final_softcap = options.final_softcap,
-      .layers = ArrayOf<LayerFacts>(layers),
-      .weights = ArrayOf<WeightRange>(weights),
+      .layers = layers_of(options.stack),
+      .weights = ranges_of(description),
+      .unused_tensors = texts(description.unused_tensors),
+      .unused_fields = texts(description.unused_fields),
+      .warnings = texts(description.warnings),
+  };
+}
+
+EncoderDecoderFacts encoder_decoder_facts(const EncoderDecoderDescription& description) {
+  const EncoderDecoderOptions& options = description.options;
+  return {
+      .family = description.family,
+      .num_parameters = static_cast<double>(description.num_parameters),
+      .memory = static_cast<double>(description.memory),
+      .weight_type = to_string(options.weights.type),
+      .vocab_size = static_cast<double>(options.vocab_size),
+      .max_positions = static_cast<double>(options.max_positions),
+      .sinusoidal = options.sinusoidal.has_value(),
+      .t5_bias = options.encoder.shared_t5_bias,
+      .start_id = static_cast<double>(options.start_id),
+      .tied = options.tied,
+      .encoder_layers = layers_of(options.encoder),
+      .decoder_layers = layers_of(options.decoder),
+      .weights = ranges_of(description),
       .unused_tensors = texts(description.unused_tensors),
       .unused_fields = texts(description.unused_fields),
       .warnings = texts(description.warnings),
@@ -217,20 +267,28 @@ LanguageModelDescription* describe(const ModelFiles& files, const TensorArgument
       describe_language_model(files.headers, config.text(), files.hints, index.text()));
 }
 
+EncoderDecoderDescription* describe_pair(const ModelFiles& files, const TensorArgument& config,
+                                         const TensorArgument& index) {
+  return new EncoderDecoderDescription(
+      describe_encoder_decoder(files.headers, config.text(), files.hints.weights, index.text()));
+}
+
 // Weights
 
 /// If `max_memory` is infinity, the limit is the memory that WebAssembly has left.
-LanguageModelLoader* make_loader(const LanguageModelDescription& description, double max_memory) {
+template <class Loader, class Description>
+Loader* make_loader(const Description& description, double max_memory) {
   std::optional<std::int64_t> limit;
   if (!std::isinf(max_memory)) limit = static_cast<std::int64_t>(max_memory);
-  return new LanguageModelLoader(description, limit, context());
+  return new Loader(description, limit, context());
 }
 
-void write_weights(LanguageModelLoader& loader, double source, const TensorArgument& bytes) {
+template <class Loader>
+void write_weights(Loader& loader, double source, const TensorArgument& bytes) {
   loader.write(static_cast<std::size_t>(source), bytes.bytes(), context());
 }
 
-// The model
+// The models
 
 /// The frequencies of a layer's rotary positions, and the factor that multiplies cosines and sines.
 struct RotaryFrequencies {
@@ -238,7 +296,10 @@ struct RotaryFrequencies {
   double attention_factor;
 };
 
-LanguageModel* finish(LanguageModelLoader& loader) { return new LanguageModel(loader.finish()); }
+template <class Model, class Loader>
+Model* finish(Loader& loader) {
+  return new Model(loader.finish());
+}
 
 const TransformerEncoderLayer& layer_of(const LanguageModel& model, double layer) {
   return model.encoder().layers()[static_cast<std::size_t>(layer)];
@@ -255,7 +316,8 @@ double choose(const TensorArgument& logits, const SamplingOptions& options, doub
       choose_token(logits.floats(), options, static_cast<std::int64_t>(step)));
 }
 
-Sizes generate(const LanguageModel& model, const TensorArgument& ids, double max_new_tokens,
+template <class Model>
+Sizes generate(const Model& model, const TensorArgument& ids, double max_new_tokens,
                const Sizes& stop_ids, const SamplingOptions& sampling) {
   GenerationOptions options;
   options.max_new_tokens = static_cast<std::int64_t>(max_new_tokens);
@@ -299,6 +361,36 @@ void run_on_vectors(const LanguageModel& model, const TensorArgument& x,
                     const LayerCall* call) {
   model.forward(x.floats(), logits ? logits->result() : Tensor(),
                 model_call(token_types, hidden, pooled, caches, call), context());
+}
+
+void encode_source(const EncoderDecoderModel& model, const TensorArgument& ids,
+                   const TensorArgument& memory, const LayerCall* call) {
+  const LayerCall& options = given(call);
+  model.encode(IdView(ids.as<const std::int32_t>()), memory.result(),
+               {.attention = options.attention, .intermediates = options.intermediates}, context());
+}
+
+/// Attends to `memory` or, if it is null, to the projections in the state.
+void decode_target(const EncoderDecoderModel& model, const TensorArgument& ids,
+                   const TensorArgument* memory, TransformerDecoderState* state,
+                   const TensorArgument* logits, const TensorArgument* hidden,
+                   const LayerCall* call) {
+  const LayerCall& options = given(call);
+  model.decode(IdView(ids.as<const std::int32_t>()), memory ? memory->floats() : ConstTensor(),
+               logits ? logits->result() : Tensor(),
+               {.self_attention = options.attention,
+                .cross_attention = options.cross_attention,
+                .state = state,
+                .hidden = hidden ? hidden->result() : Tensor(),
+                .intermediates = options.intermediates},
+               context());
+}
+
+TransformerDecoderState* start_target(const EncoderDecoderModel& model,
+                                      const TensorArgument& memory, double capacity,
+                                      ElementType type) {
+  return new TransformerDecoderState(
+      model.start(memory.floats(), static_cast<std::int64_t>(capacity), context(), type));
 }
 
 }  // namespace
@@ -357,6 +449,23 @@ EMSCRIPTEN_BINDINGS(models) {
       .field("unusedTensors", &ModelFacts::unused_tensors)
       .field("unusedFields", &ModelFacts::unused_fields)
       .field("warnings", &ModelFacts::warnings);
+  value_object<EncoderDecoderFacts>("EncoderDecoderFacts")
+      .field("family", &EncoderDecoderFacts::family)
+      .field("numParameters", &EncoderDecoderFacts::num_parameters)
+      .field("memory", &EncoderDecoderFacts::memory)
+      .field("weightType", &EncoderDecoderFacts::weight_type)
+      .field("vocabSize", &EncoderDecoderFacts::vocab_size)
+      .field("maxPositions", &EncoderDecoderFacts::max_positions)
+      .field("sinusoidal", &EncoderDecoderFacts::sinusoidal)
+      .field("t5Bias", &EncoderDecoderFacts::t5_bias)
+      .field("startId", &EncoderDecoderFacts::start_id)
+      .field("tied", &EncoderDecoderFacts::tied)
+      .field("encoderLayers", &EncoderDecoderFacts::encoder_layers)
+      .field("decoderLayers", &EncoderDecoderFacts::decoder_layers)
+      .field("weights", &EncoderDecoderFacts::weights)
+      .field("unusedTensors", &EncoderDecoderFacts::unused_tensors)
+      .field("unusedFields", &EncoderDecoderFacts::unused_fields)
+      .field("warnings", &EncoderDecoderFacts::warnings);
 
   function("safetensorsHeaderSize", guarded<&header_size>);
   function("safetensorsIndexFiles", guarded<&index_files>);
@@ -373,8 +482,16 @@ EMSCRIPTEN_BINDINGS(models) {
       .constructor(guarded<&describe>, allow_raw_pointers())
       .function("facts", guarded<&model_facts>);
   class_<LanguageModelLoader>("LanguageModelLoader")
-      .constructor(guarded<&make_loader>, allow_raw_pointers())
-      .function("write", guarded<&write_weights>);
+      .constructor(guarded<&make_loader<LanguageModelLoader, LanguageModelDescription>>,
+                   allow_raw_pointers())
+      .function("write", guarded<&write_weights<LanguageModelLoader>>);
+  class_<EncoderDecoderDescription>("EncoderDecoderDescription")
+      .constructor(guarded<&describe_pair>, allow_raw_pointers())
+      .function("facts", guarded<&encoder_decoder_facts>);
+  class_<EncoderDecoderLoader>("EncoderDecoderLoader")
+      .constructor(guarded<&make_loader<EncoderDecoderLoader, EncoderDecoderDescription>>,
+                   allow_raw_pointers())
+      .function("write", guarded<&write_weights<EncoderDecoderLoader>>);
 
   value_object<RotaryFrequencies>("RotaryFrequencies")
       .field("frequencies", &RotaryFrequencies::frequencies)
@@ -384,13 +501,20 @@ EMSCRIPTEN_BINDINGS(models) {
       .field("topK", get_number<&SamplingOptions::top_k>, set_number<&SamplingOptions::top_k>)
       .field("random", &SamplingOptions::random);
   class_<LanguageModel, emscripten::base<Module>>("LanguageModel")
-      .constructor(guarded<&finish>, allow_raw_pointers())
+      .constructor(guarded<&finish<LanguageModel, LanguageModelLoader>>, allow_raw_pointers())
       .function("rotaryFrequencies", guarded<&rotary_frequencies>)
       .function("layer", guarded<&inner_layer>, allow_raw_pointers())
       .function("makeCaches", guarded<&new_caches<LanguageModel>>, allow_raw_pointers())
       .function("forward", guarded<&run>, allow_raw_pointers())
       .function("forwardVectors", guarded<&run_on_vectors>, allow_raw_pointers())
-      .function("generate", guarded<&generate>);
+      .function("generate", guarded<&generate<LanguageModel>>);
+  class_<EncoderDecoderModel, emscripten::base<Module>>("EncoderDecoderModel")
+      .constructor(guarded<&finish<EncoderDecoderModel, EncoderDecoderLoader>>,
+                   allow_raw_pointers())
+      .function("encode", guarded<&encode_source>, allow_raw_pointers())
+      .function("start", guarded<&start_target>, allow_raw_pointers())
+      .function("decode", guarded<&decode_target>, allow_raw_pointers())
+      .function("generate", guarded<&generate<EncoderDecoderModel>>);
   function("chooseToken", guarded<&choose>);
 }
 
