@@ -88,15 +88,19 @@ const commands = {
     const [file, program] = [join(folder, 'program.cpp'), join(folder, 'program')];
     await writeFile(file, text);
     parsed ??= parseHeaders();
-    await compile(['-I', await parsed, file, library, '-pthread', '-o', program]);
+    await compile(['-I', await parsed, file, library, '-o', program]);
     return (await execute(program, { ...options, cwd: folder })).stdout;
   },
 };
 
-/** @param {string[]} args */
+/**
+ * Runs the compiler. GCC ignores a precompiled header that was compiled with other options, and
+ * compiles twice as long; `-Winvalid-pch` reports this as an error.
+ * @param {string[]} args
+ */
 const compile = (args) =>
   execute(compiler, [
-    ...['-std=c++20', '-Wall', '-Wextra', '-Werror'],
+    ...['-std=c++20', '-pthread', '-Wall', '-Wextra', '-Werror', '-Winvalid-pch'],
     ...args.slice(0, 2),
     ...includes.flatMap((folder) => ['-I', folder]),
     ...args.slice(2),
