@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
-import { becomes, openSite } from './site.js';
+import { becomes, openTestSite } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 /**
  * Opens the page at a figure of the chapter, because figures far from the window are not drawn.

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { load } from 'attn';
 
@@ -14,17 +14,14 @@ import {
   becomes,
   heatmap,
   numberOf,
-  openSite,
+  openTestSite,
   readValues,
   settled,
   shownValue,
   weightsMap,
 } from './site.js';
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const sentence = 'the cat sat on the mat';
 const text = `text=${sentence.replaceAll(' ', '+')}&at=self-attention.weights`;

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { attentionWeights, maxAbsDifference, mix, project } from './reference.js';
-import { heatmap, openSite, readValues, shownValue } from './site.js';
+import { heatmap, openTestSite, readValues, shownValue } from './site.js';
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const [n, dModel, heads] = [4, 16, 2];
 const depth = dModel / heads;

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { heatmap, numberOf, openSite, readValues, settled, shownValue } from './site.js';
+import { heatmap, numberOf, openTestSite, readValues, settled, shownValue } from './site.js';
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const name = /^Sinusoidal encoding/;
 

@@ -3,18 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, dist, kPatience, openSite, overflow, settled } from './site.js';
+import { becomes, dist, kPatience, openTestSite, overflow, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 /**
  * Opens an empty page. It is not shared, because every test restricts its page in a different way.

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
-import { becomes, heatmap, openSite, readValues, shownValue, weightsMap } from './site.js';
+import { becomes, heatmap, openTestSite, readValues, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite('/a/folder/')));
-after(() => site.close());
+const site = await openTestSite('/a/folder/');
 
 const weights = '#at=self-attention.weights&text=man+bites+dog';
 
@@ -128,7 +125,6 @@ test('pictures are drawn on a transparent background, without title and source, 
   const editable = await draw('editable text in SVG');
   assert.match(editable, />What each token looks at<\/text>/);
   assert.doesNotMatch(editable, /<use/);
-  await page.context().close();
 });
 
 test('a part is saved with its legend, and with a selection only if it is locked', async () => {
@@ -155,7 +151,6 @@ test('a part is saved with its legend, and with a selection only if it is locked
   assert.doesNotMatch(svg, opacity);
   await heatmap(figure, /^Sinusoidal encoding/).click();
   assert.match(await draw(), opacity);
-  await page.context().close();
 });
 
 test('the binary numbers are saved with their positions', async () => {
@@ -333,7 +328,6 @@ test('without a clipboard, the text to copy is selected', async () => {
     await page.evaluate(() => String(getSelection()).trim()),
     (await figure.locator('pre code').innerText()).trim(),
   );
-  await page.context().close();
 });
 
 test('chapters load when they come near, and figures out of sight are not drawn', async () => {

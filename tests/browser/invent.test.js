@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { becomes, heatmap, openSite, overflow, readValues, unfold } from './site.js';
+import { becomes, heatmap, openTestSite, overflow, readValues, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const figure = '[id="encoding-schemes"]';
 const yours = `${figure} [data-scheme="yours"]`;

@@ -1,17 +1,14 @@
 // Tests how the page loads its language model, and the figures that show the model.
 
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, openSite, settled, unfold } from './site.js';
+import { becomes, openTestSite, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 /** The page's requests for the model's files. @param {Page} page */
 function watchModel(page) {
@@ -41,7 +38,6 @@ test('a page without a link fetches the model after its first picture and keeps 
   await page.getByRole('button', { name: 'Undo' }).click();
   assert.ok(await radio(page, 'learned').isChecked());
   await becomes(async () => new URL(page.url()).hash, '');
-  await page.context().close();
 });
 
 test('nothing moves when the model arrives', async () => {
@@ -57,7 +53,6 @@ test('nothing moves when the model arrives', async () => {
   assert.equal(await top(), before);
   // The address now contains the choice of weights, so a reload keeps it.
   await page.waitForURL(({ hash }) => hash.length > 1 && !hash.includes('learned'));
-  await page.context().close();
 });
 
 test('a link without the model does not fetch it', async () => {
@@ -66,7 +61,6 @@ test('a link without the model does not fetch it', async () => {
   await page.clock.runFor(5000);
   assert.ok(await radio(page, 'identity').isChecked());
   assert.deepEqual(asked, []);
-  await page.context().close();
 });
 
 test('the page asks before it fetches the model if the reader saves data', async () => {
@@ -86,7 +80,6 @@ test('the page asks before it fetches the model if the reader saves data', async
   await again.click();
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
   assert.equal(asked.length, 1);
-  await page.context().close();
 });
 
 test('a truncated model file is reported, changes nothing, and can be fetched again', async () => {
@@ -103,7 +96,6 @@ test('a truncated model file is reported, changes nothing, and can be fetched ag
   await page.getByText(/language model could not be loaded/).waitFor({ state: 'detached' });
   await radio(page, 'learned').click({ force: true });
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
-  await page.context().close();
 });
 
 for (const [place, name] of [

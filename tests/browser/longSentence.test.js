@@ -2,17 +2,14 @@
 // page stays responsive.
 
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { forbidWorkers, sentence, shows, write } from './longSentence.js';
-import { becomes, heatmap, openSite, shownValue, weightsMap } from './site.js';
+import { becomes, heatmap, openTestSite, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 /** Reads the weight in the middle of the large figure. @param {Page} page */
 async function middleWeight(page) {
@@ -104,7 +101,6 @@ test('a chapter visited after typing a long sentence shows it', async () => {
       0,
     );
   }
-  await page.context().close();
 });
 
 test('the old picture stays while a long sentence is computed, and the page says so', async () => {

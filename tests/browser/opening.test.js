@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { maxAbsDifference, roundingError, sinusoidalEncoding } from './reference.js';
 import {
@@ -7,7 +7,7 @@ import {
   becomes,
   heatmap,
   numberOf,
-  openSite,
+  openTestSite,
   readValues,
   settled,
   weightsMap,
@@ -15,10 +15,7 @@ import {
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const figure = '#sentence';
 const columns = 16;
@@ -93,7 +90,6 @@ test('the bar leaves the window to the picture, even with a sentence of two line
     const { height } = await boxOf(page, bar);
     assert.ok(height <= 64, `${height} pixels for ${length} words`);
   }
-  await page.context().close();
 });
 
 test('a soft keyboard leaves the sentence and the picture in view', async () => {
@@ -110,7 +106,6 @@ test('a soft keyboard leaves the sentence and the picture in view', async () => 
   await typingMovesArcs(page);
   await assertInWindow(page, bar);
   await assertInWindow(page, words);
-  await page.context().close();
 });
 
 test('each word is drawn above its encoding', async () => {

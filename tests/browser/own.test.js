@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import {
@@ -23,15 +23,12 @@ import {
   tokenizer,
 } from './ownModel.js';
 import { sentence, shows, write } from './longSentence.js';
-import { becomes, openSite, unfold } from './site.js';
+import { becomes, openTestSite, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 /** @import { ChosenFile } from './ownModel.js' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 /**
  * Chooses files that cannot be opened, and returns the page's error message. @param {Page} page
@@ -72,7 +69,6 @@ test('a model is recognised, read and shown, and the page says that it stays on 
   await page.getByRole('button', { name: 'Save as a page' }).click();
   await page.getByText('A saved page cannot contain your model.').waitFor();
   assert.deepEqual(await accessibilityProblems(page), []);
-  await page.context().close();
 });
 
 test('warnings about the files of a model are shown', async () => {
@@ -83,7 +79,6 @@ test('warnings about the files of a model are shown', async () => {
   await open(page, [file(config.name, JSON.stringify(json)), ...files]);
   const note = page.locator('[data-note]').first();
   assert.match(await note.innerText(), /^config\.json: tie_word_embeddings is false, but/);
-  await page.context().close();
 });
 
 test('the figures of a model show what PyTorch recorded', async () => {
@@ -123,7 +118,6 @@ test('the figures of a model show what PyTorch recorded', async () => {
     await figure.evaluate((element) => element.scrollIntoView());
     await figure.getByRole('application', { name: /** @type {RegExp} */ (map) }).waitFor();
   }
-  await page.context().close();
 });
 
 for (const [name, size, facts, form] of /** @type {[string, number, RegExp, RegExp][]} */ ([
@@ -162,7 +156,6 @@ test('a bidirectional model has its own tokens around the sentence', async () =>
   await page.getByText(/8\s+tokens.*,\s+7 of them different/s).waitFor();
   assert.ok((await page.locator('#sentence').innerHTML()).includes('[CLS]'));
   await becomes(() => page.getByRole('button', { name: /^Masks/ }).innerText(), 'masks\nnone');
-  await page.context().close();
 });
 
 test('every keystroke tokenizes the sentence with the model’s tokenizer', async () => {
@@ -174,7 +167,6 @@ test('every keystroke tokenizes the sentence with the model’s tokenizer', asyn
   await page.getByText('0 tokens').waitFor();
   await page.getByRole('textbox').first().fill('the cat');
   await page.getByText(/2\s+tokens.*\(words/).waitFor();
-  await page.context().close();
 });
 
 test('files can be dropped, also in parts with their index', async () => {
@@ -199,7 +191,6 @@ test('files can be dropped, also in parts with their index', async () => {
     /^Llama: 3 layers of 6 heads, which share 2 .*rotary positions/,
   );
   assert.equal(await page.getByText('Drop a model here').count(), 0);
-  await page.context().close();
 });
 
 test('a model that cannot be opened is explained and changes nothing', async () => {
@@ -255,7 +246,6 @@ test('a model that cannot be opened is explained and changes nothing', async () 
   // If another model cannot be opened, the model that is already open stays open.
   assert.match(await problemOf(page, [weights, config]), /is missing/);
   assert.match(await recognised(page), /^GPT-2/);
-  await page.context().close();
 });
 
 test('a model can be closed, hidden and shown again, and a link or a reload shows the page’s model', async () => {
@@ -280,7 +270,6 @@ test('a model can be closed, hidden and shown again, and a link or a reload show
   await page.reload();
   await learned.waitFor();
   assert.equal(await page.locator('[data-recognised]').count(), 0);
-  await page.context().close();
 });
 
 /**
@@ -308,7 +297,6 @@ test('after two models the page shows the same as before the first', async () =>
   await page.getByRole('button', { name: 'Close it' }).first().click();
   await page.locator('[data-recognised]').waitFor({ state: 'detached' });
   await becomes(() => settingsOf(page), before);
-  await page.context().close();
 });
 
 test('a model that fails ends no other worker, and is opened again', async () => {
@@ -332,7 +320,6 @@ test('a model that fails ends no other worker, and is opened again', async () =>
   await page.getByText(/5\s+tokens.*,\s+3 of them different/s).waitFor();
   assert.match(await recognised(page), /^GPT-2/);
   assert.ok(page.workers().includes(shared));
-  await page.context().close();
 });
 
 test('closing a model while it reads a sentence is not an error', async () => {
@@ -356,7 +343,6 @@ test('closing a model while it reads a sentence is not an error', async () => {
   await ended;
   await page.getByText('4 tokens').waitFor();
   assert.deepEqual(await alerts.jsonValue(), []);
-  await page.context().close();
 });
 
 test('a bar shows progress while a model is read, and reading can be cancelled', () =>
@@ -402,7 +388,6 @@ test('on a phone a button opens a model', async () => {
   await page.locator('dialog input[type=file]').first().setInputFiles(gpt2());
   await page.locator('[data-recognised]').waitFor();
   assert.deepEqual(await accessibilityProblems(page), []);
-  await page.context().close();
 });
 
 /** @param {Page} page */
@@ -464,7 +449,6 @@ test('the next tokens match the tokens that PyTorch recorded, and the model cont
   await page.getByText(`${ids.length} tokens`).first().waitFor();
   await figure.getByRole('button', { name: 'Write ten' }).click();
   await becomes(() => box.inputValue(), first);
-  await page.context().close();
 });
 
 test('a bidirectional model has no next token, and the page says why', async () => {
@@ -486,7 +470,6 @@ test('a bidirectional model has no next token, and the page says why', async () 
   const loss = page.getByText(/has no such loss/);
   await unfold(loss);
   await loss.waitFor();
-  await page.context().close();
 });
 
 test('a model stops writing when it runs out of positions', async () => {
@@ -500,7 +483,6 @@ test('a model stops writing when it runs out of positions', async () => {
   }
   await figure.getByText(/can read no more than 19 tokens/).waitFor();
   assert.ok(await figure.getByRole('button', { name: 'Write one' }).isDisabled());
-  await page.context().close();
 });
 
 /**

@@ -3,19 +3,16 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { choose, filesOf, gpt2, kRecorded, tokenizer } from './ownModel.js';
-import { becomes, openSite, settled } from './site.js';
+import { becomes, openTestSite, settled } from './site.js';
 
 /** @import { BrowserContextOptions } from 'playwright-core' */
 /** @import { ChosenFile } from './ownModel.js' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 /** @param {ChosenFile[]} files @param {BrowserContextOptions} [options] */
 async function positionsOf(files, options) {
@@ -105,7 +102,6 @@ test('a learned table is shown next to the sinusoid, with its products and compo
   await becomes(async () => (await way.first().getAttribute('d')) !== before, true);
   await settled(page);
   assert.deepEqual(await accessibilityProblems(page), []);
-  await page.context().close();
 });
 
 test('rotary positions are shown with and without the scaling rule', async () => {
@@ -129,5 +125,4 @@ test('rotary positions are shown with and without the scaling rule', async () =>
   }
   assert.ok((await figure.locator('circle.before').count()) > 0);
   assert.deepEqual(await accessibilityProblems(page), []);
-  await page.context().close();
 });

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 import { kMaxSiteBytes } from '../limits.js';
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, dist, openSite, overflow, settled, shownValue, weightsMap } from './site.js';
+import { becomes, dist, openTestSite, overflow, settled, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite('/some/folder/of/a/host/')));
-after(() => site.close());
+const site = await openTestSite('/some/folder/of/a/host/');
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
@@ -170,7 +167,6 @@ test('following a link closes everything that was open before', async () => {
   await page.getByText('You are looking at layer 2').waitFor();
   await becomes(() => page.locator('.bar button.needed').count(), 0);
   assert.equal(await page.locator('#weights pre').count(), 0);
-  await page.context().close();
 });
 
 test('a link keeps the settings that the page starts with, and one of version 1 does not', async () => {
@@ -184,7 +180,6 @@ test('a link keeps the settings that the page starts with, and one of version 1 
   );
   await page.getByText(/^Identity projections/).waitFor();
   await page.waitForURL(({ hash }) => /^#v=2&.*head=3&weights=identity/.test(hash));
-  await page.context().close();
 });
 
 test('a link from a later version says so and stays unchanged until a setting changes', async () => {

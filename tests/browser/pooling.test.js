@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { load } from 'attn';
 
@@ -12,14 +12,11 @@ import {
   roundingError,
   sinusoidalEncodingAt,
 } from './reference.js';
-import { becomes, heatmap, numberOf, openSite, readValues, settled } from './site.js';
+import { becomes, heatmap, numberOf, openTestSite, readValues, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const count = 7;
 const queries = Array.from({ length: 50 }, (_, i) => i / 10);

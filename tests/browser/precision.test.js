@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
-import { heatmap, numberOf, openSite } from './site.js';
+import { heatmap, numberOf, openTestSite } from './site.js';
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 /**
  * Opens the page at a figure of the chapter on precision. The page draws only figures in or near

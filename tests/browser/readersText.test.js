@@ -1,15 +1,12 @@
 // Tests that a sentence reaches the tokenizer of a reader's model unchanged.
 
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { file, filesOf, open } from './ownModel.js';
-import { becomes, openSite } from './site.js';
+import { becomes, openTestSite } from './site.js';
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const letters = ['a', 'b', ' ', '\n', '\u00a0', '\u3000', '\ufeff'];
 const tokenizer = file(
@@ -36,5 +33,4 @@ test('typed white space reaches the tokenizer and survives in the link', async (
   await becomes(inLink, text);
   await page.reload();
   assert.equal(await page.getByRole('textbox').first().inputValue(), text);
-  await page.context().close();
 });

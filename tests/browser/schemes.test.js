@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { heatmap, numberOf, openSite, readValues, unfold } from './site.js';
+import { heatmap, numberOf, openTestSite, readValues, unfold } from './site.js';
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const figure = '[id="encoding-schemes"]';
 const names = [

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { maxAbsDifference, selfAttention, sinusoidalEncoding } from './reference.js';
-import { heatmap, openSite, readValues, settled } from './site.js';
+import { heatmap, openTestSite, readValues, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 // All words differ, so that they reveal the shuffled order.
 const words = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
+import { after, afterEach } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
@@ -12,7 +13,7 @@ import sirv from 'sirv';
 
 import { findChromium } from '../../wasm/toolchain/system.js';
 
-/** @import { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core' */
+/** @import { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core' */
 
 export const dist = fileURLToPath(new URL('../../web/dist', import.meta.url));
 
@@ -85,9 +86,23 @@ export async function openSite(folder = '/', headers = {}) {
   return new Site(browser, server, origin, folder, deploy);
 }
 
+/**
+ * Opens a site for all tests of a file. Closes the pages that a test opened after the test, and the
+ * site after the last test. Takes the arguments of `openSite()`.
+ * @param {Parameters<typeof openSite>} args
+ */
+export function openTestSite(...args) {
+  const opening = openSite(...args);
+  afterEach(async () => (await opening).closePages());
+  after(async () => (await opening).close());
+  return opening;
+}
+
 export class Site {
   /** @type {string[]} */
   problems = [];
+  /** Pages of the current test, which are closed after it. @type {Set<BrowserContext>} */
+  #opened = new Set();
   /**
    * Open pages that several visits share, keyed by the options of the visits. @type {Map<string,
    * Promise<Page>>}
@@ -122,8 +137,9 @@ export class Site {
     const key = JSON.stringify(options);
     const shared = this.#shared.get(key);
     if (!shared) {
-      this.#shared.set(key, this.open(fragment, { ...options, keepsOffline: false }));
-      return /** @type {Promise<Page>} */ (this.#shared.get(key));
+      const opening = this.#open(fragment, { ...options, keepsOffline: false });
+      this.#shared.set(key, opening);
+      return opening;
     }
     const page = await shared;
     const viewport = options.viewport ?? kViewport;
@@ -159,10 +175,28 @@ export class Site {
    *   data saver is on, which prevents the switch; keepsOffline: whether the page has a service
    *   worker; clock: whether the test can advance the page's clock instead of waiting; anchors:
    *   whether the browser has scroll anchoring
+   * @returns {Promise<Page>}
+   */
+  async open(fragment = '', options = {}) {
+    const page = await this.#open(fragment, options);
+    this.#opened.add(page.context());
+    return page;
+  }
+
+  /** Closes the pages that `open()` has opened. */
+  async closePages() {
+    const contexts = [...this.#opened];
+    this.#opened.clear();
+    await Promise.all(contexts.map((context) => context.close()));
+  }
+
+  /**
+   * @param {string} fragment
+   * @param {Parameters<Site['open']>[1]} options
    * @param {number} [attempts] for a browser that stops rendering a page
    * @returns {Promise<Page>}
    */
-  async open(fragment = '', options = {}, attempts = 3) {
+  async #open(fragment, options = {}, attempts = 3) {
     fragment = versioned(fragment);
     const {
       learns = false,
@@ -219,7 +253,7 @@ export class Site {
       console.error(`${this.url}${fragment} did not open; the page's ${frames}`);
       if (frames !== 'frames are missing' || attempts === 1) throw error;
       await context.close();
-      return this.open(fragment, options, attempts - 1);
+      return this.#open(fragment, options, attempts - 1);
     }
   }
 
@@ -401,17 +435,14 @@ export async function readCells(heatmap, [rows, columns]) {
   const readout = /** @type {HTMLElement} */ (
     document.getElementById(heatmap.getAttribute('aria-describedby') ?? '')
   );
-  // Unlike a timer, a message arrives immediately.
-  const { port1, port2 } = new MessageChannel();
-  const redrawn = () =>
-    new Promise((resolve) => {
-      port1.onmessage = resolve;
-      port2.postMessage(null);
-    });
+  // The figure measures its canvas at each move. Measuring would lay out the page for each cell,
+  // although the canvas stays where it is.
+  const canvas = heatmap.querySelector('canvas') ?? heatmap;
+  const box = canvas.getBoundingClientRect();
+  canvas.getBoundingClientRect = () => box;
   const texts = [];
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
-      const box = heatmap.getBoundingClientRect();
       heatmap.dispatchEvent(
         new PointerEvent('pointermove', {
           bubbles: true,
@@ -420,10 +451,13 @@ export async function readCells(heatmap, [rows, columns]) {
           clientY: box.top + ((row + 0.5) / rows) * box.height,
         }),
       );
-      await redrawn();
+      // Svelte updates the readout in a microtask, before this function continues.
+      await undefined;
       texts.push(readout.querySelector('[data-value]')?.textContent ?? '');
     }
   }
+  // Restores the method of all elements.
+  Reflect.deleteProperty(canvas, 'getBoundingClientRect');
   return texts;
 }
 

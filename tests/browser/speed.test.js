@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
-import { openSite } from './site.js';
+import { openTestSite } from './site.js';
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 test('kernels are timed on request and agree with doubles, and the run can be stopped', async () => {
   const page = await site.visit('#at=speed');

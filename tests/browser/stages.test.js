@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { load } from 'attn';
 
 import { attentionWeights, maxAbsDifference, project } from './reference.js';
-import { heatmap, numberOf, openSite, readValues } from './site.js';
+import { heatmap, numberOf, openTestSite, readValues } from './site.js';
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const n = 4;
 const dModel = 16;

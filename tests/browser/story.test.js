@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, heatmap, numberOf, openSite, settled, unfold } from './site.js';
+import { becomes, heatmap, numberOf, openTestSite, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const sentence = 'the+lady+sat+by+the+fire+because+the+lady+was+tired';
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
@@ -91,7 +88,6 @@ test('the main path fits in 26,000 pixels, 5,500 words and 20 figures', async ()
   assert.ok(height <= 26_000, `${height} pixels`);
   assert.ok(words > 3000 && words <= 5500, `${words} words`);
   assert.ok(figures.length > 12 && figures.length <= 20, `figures: ${figures}`);
-  await page.context().close();
 });
 
 test('counts of one are written in the singular', async () => {

@@ -2,20 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { load } from 'attn';
 
 import { Lane } from '../../web/src/training/lane.js';
 import { accessibilityProblems } from './accessibility.js';
-import { arrival, becomes, heatmap, openSite, readValues, unfold } from './site.js';
+import { arrival, becomes, heatmap, openTestSite, readValues, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 /** @param {Page} page */
 const figure = (page) => page.locator('#training-run');
@@ -106,7 +103,6 @@ test('no training code is loaded before the reader asks for it', async () => {
   await button(page, 'One step').click();
   await module;
   await arrives(page, 1);
-  await page.context().close();
 });
 
 test('two lanes learn and pause by key, and a link restores the run', async () => {
@@ -183,7 +179,6 @@ test('a link copied during a run contains its step, and a reload keeps it', asyn
   await show(page, 'training');
   await show(page, 'training-run');
   await arrives(page, step);
-  await page.context().close();
 });
 
 test('a Transformer and a recurrent decoder write dates, and both answer a date you type', async () => {
@@ -518,7 +513,6 @@ test('a run whose worker ends says so, continues from its last state, and surviv
   });
   await arrives(page, step + 1);
   assert.deepEqual(await checksumsOf(page), checksums);
-  await page.context().close();
 });
 
 test('loaded weights survive the end of a worker', async () => {
@@ -552,7 +546,6 @@ test('loaded weights survive the end of a worker', async () => {
   assert.notDeepEqual(await checksumsOf(page), expected);
   await figure(page).getByRole('slider', { name: 'look back' }).press('ArrowLeft');
   await figure(page).getByText('step 10 of 11').waitFor();
-  await page.context().close();
 });
 
 test('a hundred discarded runs leave no objects behind', async (context) => {
@@ -616,5 +609,4 @@ test('a hundred discarded runs leave no objects behind', async (context) => {
   // Some runs create more objects, because the page is still loading the scripts of its chapters. A
   // leak would add objects in every run.
   assert.ok(Math.min(...growth) < 20, `${growth} objects more`);
-  await page.context().close();
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { load } from 'attn';
 
@@ -11,14 +11,19 @@ import {
   mix,
   project,
 } from './reference.js';
-import { becomes, heatmap, numberOf, openSite, readValues, shownValue, unfold } from './site.js';
+import {
+  becomes,
+  heatmap,
+  numberOf,
+  openTestSite,
+  readValues,
+  shownValue,
+  unfold,
+} from './site.js';
 
 /** @import { BrowserContextOptions, Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const [n, dModel, heads] = [4, 8, 2];
 const settings = `text=the+cat+sat+the&dModel=${dModel}&heads=${heads}&weights=xavier&seed=5`;

@@ -1,7 +1,7 @@
 // Tests the walk that follows one word of the sentence step by step.
 
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
@@ -10,7 +10,7 @@ import {
   becomes,
   heatmap,
   numberOf,
-  openSite,
+  openTestSite,
   overflow,
   readValues,
   settled,
@@ -19,10 +19,7 @@ import {
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const steps = 8;
 /** @param {Page} page */
@@ -69,7 +66,6 @@ test('the walk is offered in the first view, and keys start, step through and le
   await page.locator('#sentence').waitFor();
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'start-walk');
   await becomes(async () => new URL(page.url()).hash, '');
-  await page.context().close();
 });
 
 test('the walk leaves time to read every step, ends within four minutes, and stops at a click', async () => {
@@ -93,7 +89,6 @@ test('the walk leaves time to read every step, ends within four minutes, and sto
     seconds++;
   }
   assert.ok(seconds > 100 && seconds < 240, String(seconds));
-  await page.context().close();
 });
 
 test('the walk shows the same numbers as the chapters', async () => {
@@ -285,5 +280,4 @@ test('the walk can fill the screen and return', async () => {
   await becomes(() => title(page), 'Values are blended');
   await page.locator('#walk').getByRole('button', { name: 'Leave full screen' }).click();
   await becomes(zoom, 1);
-  await page.context().close();
 });

@@ -2,18 +2,15 @@
 // reader's model.
 
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { bert, choose, gpt2, open, recorded } from './ownModel.js';
-import { becomes, openSite, settled, unfold } from './site.js';
+import { becomes, openTestSite, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const text = 'text=the+lady+sat+by+the+fire+because+the+lady+was+tired';
 const learned = `#${text}&weights=learned&causal=1&at=self-attention.wall`;
@@ -85,7 +82,6 @@ test('the wall of a model from files shows the shares that PyTorch recorded', as
       assert.ok(Math.abs(share - want) <= 2e-5, `${name} of ${head}: ${share}, ${want}`);
     }
   }
-  await page.context().close();
 });
 
 test('the language model has a wall, and a picture opens the large figure', async () => {
