@@ -28,6 +28,8 @@ import { becomes, openTestSite, unfold } from './site.js';
 /** @import { Page } from 'playwright-core' */
 /** @import { ChosenFile } from './ownModel.js' */
 
+// Most tests share a page. A link hides the model that the previous test has opened, and opening
+// another model closes it.
 const site = await openTestSite();
 
 /**
@@ -49,7 +51,7 @@ const recognised = (page) => page.locator('[data-recognised]').innerText();
 const link = '#text=the+lady+sat+by+the+fire';
 
 test('a model is recognised, read and shown, and the page says that it stays on this machine', async () => {
-  const page = await site.open(link);
+  const page = await site.visit(link);
   await open(page, gpt2());
   assert.equal(
     await recognised(page),
@@ -72,7 +74,7 @@ test('a model is recognised, read and shown, and the page says that it stays on 
 });
 
 test('warnings about the files of a model are shown', async () => {
-  const page = await site.open(link);
+  const page = await site.visit(link);
   const [config, ...files] = gpt2();
   assert.equal(config.name, 'config.json');
   const json = { ...JSON.parse(config.buffer.toString()), tie_word_embeddings: false };
@@ -83,7 +85,7 @@ test('warnings about the files of a model are shown', async () => {
 
 test('the figures of a model show what PyTorch recorded', async () => {
   const { ids, read, text, files } = recorded('gpt2', 29);
-  const page = await site.open(`#text=${text}&at=self-attention.weights`);
+  const page = await site.visit(`#text=${text}&at=self-attention.weights`);
   await open(page, files);
   const n = ids.length;
   for (const layer of [0, 1]) {
@@ -136,7 +138,7 @@ for (const [name, size, facts, form] of /** @type {[string, number, RegExp, RegE
   ],
 ])) {
   test(`the figures show a model of the family ${name}`, async () => {
-    const page = await site.open(`${link}&at=transformer.encoder-block`);
+    const page = await site.visit(`${link}&at=transformer.encoder-block`);
     await open(page, [...filesOf(name), tokenizer(size)]);
     assert.match(await recognised(page), facts);
     const figure = page.locator('#encoder-block');
@@ -145,12 +147,11 @@ for (const [name, size, facts, form] of /** @type {[string, number, RegExp, RegE
     await figure.getByText(form).waitFor({ state: 'attached' });
     await figure.getByRole('application', { name: /^head 3, 6 by 6/ }).waitFor();
     assert.equal(await page.locator('[role=alert]').count(), 0);
-    await page.context().close();
   });
 }
 
 test('a bidirectional model has its own tokens around the sentence', async () => {
-  const page = await site.open(link);
+  const page = await site.visit(link);
   await open(page, bert());
   assert.match(await recognised(page), /^BERT: 2 layers of 3 heads,.*bidirectional\.$/);
   await page.getByText(/8\s+tokens.*,\s+7 of them different/s).waitFor();
@@ -159,7 +160,7 @@ test('a bidirectional model has its own tokens around the sentence', async () =>
 });
 
 test('every keystroke tokenizes the sentence with the model’s tokenizer', async () => {
-  const page = await site.open(link);
+  const page = await site.visit(link);
   await open(page, gpt2());
   await page.getByRole('textbox').first().fill('a rose is a rose');
   await page.getByText(/5\s+tokens.*,\s+3 of them different/s).waitFor();
@@ -170,7 +171,7 @@ test('every keystroke tokenizes the sentence with the model’s tokenizer', asyn
 });
 
 test('files can be dropped, also in parts with their index', async () => {
-  const page = await site.open(link);
+  const page = await site.visit(link);
   const dropped = [...filesOf('llama'), tokenizer(31)].map(({ name, buffer }) => [
     name,
     [...buffer],
@@ -365,7 +366,6 @@ test('a bar shows progress while a model is read, and reading can be cancelled',
     await page.locator('progress').waitFor({ state: 'detached' });
     assert.equal(await page.locator('[data-problem]').count(), 0);
     assert.equal(await page.getByRole('radio', { name: 'yours' }).count(), 0);
-    await page.context().close();
   }));
 
 /** Makes every read hang once 40 MB have been read. Runs in a worker. */
@@ -401,7 +401,7 @@ async function nextWord(page) {
 
 test('the next tokens match the tokens that PyTorch recorded, and the model continues from its cache', async () => {
   const { ids, read, text, files } = recorded('llama', 31);
-  const page = await site.open(`#text=${text}&temperature=1&topK=0&at=transformer`);
+  const page = await site.visit(`#text=${text}&temperature=1&topK=0&at=transformer`);
   await open(page, files);
   // Checks the figures of the model's layer.
   for (const id of ['encoder-block', 'decoder-cache']) {
@@ -452,7 +452,7 @@ test('the next tokens match the tokens that PyTorch recorded, and the model cont
 });
 
 test('a bidirectional model has no next token, and the page says why', async () => {
-  const page = await site.open(`${link}&at=transformer`);
+  const page = await site.visit(`${link}&at=transformer`);
   await open(page, bert());
   await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
   await page.getByText(/there is no next token for it to predict/).waitFor();
@@ -473,7 +473,7 @@ test('a bidirectional model has no next token, and the page says why', async () 
 });
 
 test('a model stops writing when it runs out of positions', async () => {
-  const page = await site.open(`${link}&at=transformer`);
+  const page = await site.visit(`${link}&at=transformer`);
   await open(page, gpt2());
   const figure = await nextWord(page);
   const box = page.getByRole('textbox').first();
@@ -513,7 +513,6 @@ test('a model too large for memory names both sizes and changes nothing', () =>
     await page.keyboard.press('Escape');
     assert.ok(await page.getByRole('radio', { name: 'random' }).isChecked());
     assert.equal(await page.getByRole('radio', { name: 'yours' }).count(), 0);
-    await page.context().close();
   }));
 
 /** Drops a folder from this machine onto the page. @param {Page} page @param {string} folder */
@@ -549,7 +548,7 @@ test('a model in the cache of Hugging Face can be dropped or chosen', () =>
       await writeFile(join(root, 'blobs', blob), buffer);
       await symlink(join('../../blobs', blob), join(snapshot, name));
     }
-    const page = await site.open(link);
+    const page = await site.visit(link);
     await drop(page, snapshot);
     await page.locator('[data-problem]', { hasText: 'leave out symbolic links' }).waitFor();
     await page.keyboard.press('Escape');
@@ -560,7 +559,6 @@ test('a model in the cache of Hugging Face can be dropped or chosen', () =>
     await openDialog(page);
     await page.locator('dialog input[webkitdirectory]').setInputFiles(root);
     await page.locator('[data-recognised]').waitFor();
-    await page.context().close();
   }));
 
 test('a folder can be dropped or chosen', () =>
@@ -570,7 +568,7 @@ test('a folder can be dropped or chosen', () =>
     for (const { name, buffer } of gpt2()) {
       await writeFile(join(folder, 'models/mine', name), buffer);
     }
-    const page = await site.open(link);
+    const page = await site.visit(link);
     await drop(page, folder);
     await page.locator('[data-recognised]').waitFor();
     // An empty folder is reported.
@@ -580,11 +578,9 @@ test('a folder can be dropped or chosen', () =>
     await page.locator('[data-problem]', { hasText: 'no files' }).waitFor();
     await page.keyboard.press('Escape');
     assert.match(await recognised(page), /^GPT-2/);
-    await page.context().close();
 
-    const other = await site.open(link);
+    const other = await site.visit(link);
     await openDialog(other);
     await other.locator('dialog input[webkitdirectory]').setInputFiles(folder);
     await other.locator('[data-recognised]').waitFor();
-    await other.context().close();
   }));
