@@ -1,6 +1,14 @@
 // npm run build: builds the npm package in wasm/dist and the static site in web/dist.
 
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { kBuildFolder, kLockFile, kRoot, provideNpmPackages } from './checkout.js';
@@ -111,17 +119,21 @@ function mirror(files) {
  * built.
  */
 export async function buildSite() {
-  // Run both builds as separate processes, so that the output of a failed build can be shown.
-  const vite = ['node_modules/vite/bin/vite.js', 'build', 'web', '--logLevel=warn'];
-  await step('Building the site', () => command(process.execPath, vite, { cwd: kRoot }));
-  const examples = ['node_modules/vite/bin/vite.js', 'build', 'web/elements', '--logLevel=warn'];
-  await step('Building the examples of the elements', () =>
-    command(process.execPath, examples, { cwd: kRoot }),
+  // Run the builds as separate processes, so that they run in parallel and the output of a failed
+  // build can be shown.
+  const run = (/** @type {string[]} */ ...args) => command(process.execPath, args, { cwd: kRoot });
+  const vite = (/** @type {string} */ folder) =>
+    run('node_modules/vite/bin/vite.js', 'build', folder, '--logLevel=warn');
+  const reference = join(kBuildFolder, 'javascriptReference');
+  await step('Building the site and the JavaScript reference', () =>
+    Promise.all([
+      // The first build empties web/dist.
+      vite('web').then(() => vite('web/elements')),
+      run('wasm/toolchain/reference.js', reference),
+    ]),
   );
-  const reference = ['wasm/toolchain/reference.js', 'web/dist/reference/javascript'];
-  await step('Building the JavaScript reference', () =>
-    command(process.execPath, reference, { cwd: kRoot }),
-  );
+  mkdirSync(join(kRoot, 'web/dist/reference'));
+  renameSync(reference, join(kRoot, 'web/dist/reference/javascript'));
 }
 
 /**
