@@ -54,7 +54,7 @@ test('a long sentence gives the same numbers with a worker and without one', asy
 });
 
 test('the latest of many changes wins, and no picture mixes two sentences', async () => {
-  const page = await site.open('#at=self-attention.weights');
+  const page = await site.visit('#at=self-attention.weights');
   await write(page, sentence(300));
   await shows(page, 300);
   await page.evaluate(() => {
@@ -104,7 +104,7 @@ test('a chapter visited after typing a long sentence shows it', async () => {
 });
 
 test('the old picture stays while a long sentence is computed, and the page says so', async () => {
-  const page = await site.open(
+  const page = await site.visit(
     `#at=self-attention.weights&text=${encodeURIComponent(sentence(400))}`,
   );
   await shows(page, 400);
