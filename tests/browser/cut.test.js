@@ -1,18 +1,15 @@
 // Tests the figure in which readers cut arcs and see how the prediction changes.
 
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { gpt2, open } from './ownModel.js';
-import { becomes, openSite, overflow, settled, unfold } from './site.js';
+import { becomes, openTestSite, overflow, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
-let site;
-before(async () => (site = await openSite()));
-after(() => site.close());
+const site = await openTestSite();
 
 const link = '#v=2&at=transformer.cut&text=the+lady+sat+by+the+fire+because+the';
 
@@ -111,5 +108,4 @@ test('arcs of a model that the reader opened can be cut', async () => {
   for (const key of ['ArrowDown', 'PageDown', 'Home', 'Enter']) await page.keyboard.press(key);
   await becomes(() => cutsIn(page).count(), 1);
   await becomes(async () => (await changeIn(page)) !== 0, true);
-  await page.context().close();
 });

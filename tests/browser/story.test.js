@@ -328,7 +328,7 @@ test('the chapters for engineers are an appendix with lettered headings', async 
 });
 
 test('axe finds nothing wrong with open guesses and terms', async () => {
-  for (const options of [{}, { colorScheme: /** @type {const} */ ('dark') }, phone]) {
+  for (const options of [{}, { ...phone, colorScheme: /** @type {const} */ ('dark') }]) {
     const page = await site.visit('#at=self-attention', options);
     await page.locator('[data-predict="self-attention"] button').first().click();
     await page.locator('#self-attention .term').first().focus();

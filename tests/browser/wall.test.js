@@ -43,7 +43,7 @@ const shares = (wall) =>
 
 test('the wall of a model from files shows the shares that PyTorch recorded', async () => {
   const { ids, read, text: sentence, files } = recorded('gpt2', 29);
-  const page = await site.open(`#text=${sentence}`);
+  const page = await site.visit(`#text=${sentence}`);
   await open(page, files);
   const wall = await wallOf(page, 8);
   const n = ids.length;
@@ -180,7 +180,7 @@ test('a bidirectional model has a wall, and axe finds nothing wrong', async () =
     {},
     { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: 'dark' },
   ])) {
-    const page = await site.open(`#${text}`, options);
+    const page = await site.visit(`#${text}`, options);
     await choose(page, options.viewport ? gpt2() : bert());
     await page.locator('[data-recognised]').waitFor();
     const wall = await wallOf(page, options.viewport ? 8 : 6);
@@ -193,6 +193,5 @@ test('a bidirectional model has a wall, and axe finds nothing wrong', async () =
       )
       .waitFor();
     assert.deepEqual(await accessibilityProblems(page), []);
-    await page.context().close();
   }
 });
