@@ -7,6 +7,7 @@
 //   npm test -- tests/wasm/alibi.test.js    files, each in the first suite that contains it
 
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 
@@ -129,7 +130,12 @@ const kSuites = {
   browser: {
     tier: 'test',
     needs: [...kWasm, 'chromium'],
-    ...nodeTest(['tests/browser'], { build: simd128Site }),
+    // A file waits for frames and messages part of the time, so one more file than there are cores
+    // runs at a time.
+    ...nodeTest(['tests/browser'], {
+      build: simd128Site,
+      parallel: availableParallelism() + 1,
+    }),
   },
 
   // Finds memory errors, leaks and undefined behaviour. It skips SSE4.1, whose kernels use the same

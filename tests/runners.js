@@ -145,9 +145,15 @@ function countGoogleTests(folder, hasFailed) {
  * @param {object} [options]
  * @param {(env: Environment) => Promise<unknown>} [options.build]  builds what the tests need
  * @param {Environment} [options.env]
+ * @param {number} [options.parallel]  number of files that run at a time
  * @returns {{ folders: string[], run: Run }}
  */
-export function nodeTest(folders, { build, env: more } = {}) {
+export function nodeTest(
+  folders,
+  // By default Node reserves one core, so on a two-core machine it would run the files one at a
+  // time.
+  { build, env: more, parallel = availableParallelism() } = {},
+) {
   /** @type {Run} */
   const run = async (update, commonEnv, files) => {
     const env = { ...commonEnv, ...more, CHROMIUM: findChromium() ?? '' };
@@ -160,9 +166,7 @@ export function nodeTest(folders, { build, env: more } = {}) {
       [
         ...nodeFlags(),
         ...['--test', `--test-timeout=${kNodeTestTimeoutMs}`],
-        // By default Node reserves one core, so on a two-core machine it would run the files one at
-        // a time.
-        `--test-concurrency=${availableParallelism()}`,
+        `--test-concurrency=${parallel}`,
         ...['--test-reporter=./tests/reporter.js', '--test-reporter-destination=stdout'],
         ...['--test-reporter=spec', `--test-reporter-destination=${report}`],
         ...(files.length > 0 ? files : folders.flatMap(testFilesIn)),
