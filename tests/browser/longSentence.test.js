@@ -104,7 +104,8 @@ test('a chapter visited after typing a long sentence shows it', async () => {
 });
 
 test('the old picture stays while a long sentence is computed, and the page says so', async () => {
-  const page = await site.visit(
+  // On a shared page, Undo could also undo the link.
+  const page = await site.open(
     `#at=self-attention.weights&text=${encodeURIComponent(sentence(400))}`,
   );
   await shows(page, 400);
