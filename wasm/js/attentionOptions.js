@@ -38,6 +38,14 @@ export const kWindow = { left: true, right: true };
  *   or a tensor of shape (B,) or (B, Nq)
  * @property {Integers} [keyLens]  number of keys of each batch entry that are not padding: B
  *   lengths. Unlike `validLens`, `keyLens` also moves the diagonal `'bottomRight'`
+ * @property {Integers} [cuSeqlens]  packs sequences of different lengths one after the other, without
+ *   padding: the queries of sequence s are rows cuSeqlens[s] … cuSeqlens[s + 1] − 1 of a batch of
+ *   one. The numbers start at 0, never decrease, and end with Nq. Each sequence attends only to
+ *   itself, and `diagonal`, `causal`, `window` and distances count from its own first query and
+ *   key. Cannot be combined with `mask`, `bias`, `validLens`, `keyLens` or results of shape
+ *   (B, Hq, Nq, Nk), nor, in layers, with a cache
+ * @property {Integers} [cuSeqlensK]  the same for the keys, ending with Nk, if the sequences have
+ *   different numbers of queries and keys; `cuSeqlens` by default
  * @property {Mask} [mask]  broadcasts to (B, Hq, Nq, Nk) from the right. If the last size is
  *   between 2 and Nk, the keys beyond it are excluded
  */
@@ -166,6 +174,8 @@ export const kScoreNames = {
   window: true,
   validLens: true,
   keyLens: true,
+  cuSeqlens: true,
+  cuSeqlensK: true,
   mask: true,
 };
 

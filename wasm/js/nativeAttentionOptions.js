@@ -59,6 +59,8 @@ export function checkAttentionOptions(call, options, sizes, leading) {
     window: window === undefined ? undefined : checkWindow('window', window),
     validLens: lengths(call, 'validLens', options.validLens, batch, numQueries, numKeys),
     keyLens: lengths(call, 'keyLens', options.keyLens, batch, undefined, numKeys),
+    cuSeqlens: sequences(call, 'cuSeqlens', options.cuSeqlens, numQueries),
+    cuSeqlensK: sequences(call, 'cuSeqlensK', options.cuSeqlensK, numKeys),
     sinks: ofHeads(call, 'sinks', options.sinks, numHeads),
     dropout: checkDropout(dropout),
     stages: {
@@ -124,6 +126,8 @@ export function nativeAttentionOptions(call, checked) {
   if (window) options.setWindow(window.left, window.right);
   if (checked.validLens) options.setValidLens(checked.validLens.native);
   if (checked.keyLens) options.setKeyLens(checked.keyLens.native);
+  if (checked.cuSeqlens) options.setCuSeqlens(checked.cuSeqlens.native);
+  if (checked.cuSeqlensK) options.setCuSeqlensK(checked.cuSeqlensK.native);
   if (checked.sinks) options.setSinks(checked.sinks.native);
   if (dropout.training) {
     options.setDropout(dropout.probability, dropout.random.seed, dropout.random.stream);
@@ -249,6 +253,19 @@ export function lengths(call, name, lens, batch, numRows, most) {
     throw wrongShape(name, shape, `${formatShape([batch])}${rows}`);
   }
   return call.numbers('ints', name, tensor);
+}
+
+/**
+ * Describes the first rows of packed sequences for C++, which checks their order.
+ * @param {NativeCall} call
+ * @param {string} name
+ * @param {Integers | undefined} starts
+ * @param {number} numRows
+ */
+function sequences(call, name, starts, numRows) {
+  if (starts === undefined) return undefined;
+  const needs = `a row from 0 to ${numRows}`;
+  return call.numbers('ints', name, checkIntegers(name, starts, 0, numRows, needs));
 }
 
 /**

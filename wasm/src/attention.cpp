@@ -108,6 +108,8 @@ EMSCRIPTEN_BINDINGS(attention) {
       .function("setMask", set_tensor<&O::mask, const std::uint8_t>)
       .function("setValidLens", set_tensor<&O::valid_lens, const std::int32_t>)
       .function("setKeyLens", set_tensor<&O::key_lens, const std::int32_t>)
+      .function("setCuSeqlens", set_tensor<&O::cu_seqlens, const std::int32_t>)
+      .function("setCuSeqlensK", set_tensor<&O::cu_seqlens_k, const std::int32_t>)
       .function("setSinks", set_tensor<&O::sinks, const float>)
       .function("setScaledScores", set_tensor<&O::scaled_scores, float>)
       .function("setCappedScores", set_tensor<&O::capped_scores, float>)

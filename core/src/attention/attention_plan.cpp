@@ -33,14 +33,16 @@ void set_mask(const AttentionProblem& p, index b, index h, AttentionHead& head) 
 /// Causal order, window, valid lengths and key lengths each restrict a query to an interval of
 /// keys. Their intersection is also an interval.
 KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
-  const index count = p.tables() * p.num_queries;
+  const index count = p.table_rows();
   const KeyRanges ranges{run.take<std::int32_t>(count, "attention key ranges"),
                          run.take<std::int32_t>(count, "attention key ranges")};
   const AttentionOptions& o = p.options;
   for (index b = 0; b < p.tables(); ++b) {
-    const index num_keys = p.keys_of(b);
+    const index num_keys = p.unpadded_keys_of(b);
     const index offset = p.offset_of(b);
-    for (index i = 0; i < p.num_queries; ++i) {
+    std::int32_t* const begin = ranges.begin + p.first_table_row(b);
+    std::int32_t* const end = ranges.end + p.first_table_row(b);
+    for (index i = 0; i < p.queries_of(b); ++i) {
       index low = 0;
       index high = num_keys;
       if (o.causal) high = std::min(high, i + offset + 1);
@@ -52,10 +54,8 @@ KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
       }
       const LengthsView& lens = o.valid_lens;
       if (!lens.is_none()) high = std::min<index>(high, lens.rank() == 2 ? lens(b, i) : lens(b));
-      ranges.begin[b * p.num_queries + i] =
-          static_cast<std::int32_t>(std::clamp<index>(low, 0, num_keys));
-      ranges.end[b * p.num_queries + i] =
-          static_cast<std::int32_t>(std::clamp<index>(high, 0, num_keys));
+      begin[i] = static_cast<std::int32_t>(std::clamp<index>(low, 0, num_keys));
+      end[i] = static_cast<std::int32_t>(std::clamp<index>(high, 0, num_keys));
     }
   }
   return ranges;
@@ -143,17 +143,27 @@ HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool as_
           0};
 }
 
+/// Index of the first distance of an entry's head in the table of distance biases.
+index first_distance(const AttentionProblem& p, index e, index h) noexcept {
+  const index size = p.num_queries + p.num_keys;
+  if (p.is_packed()) return h * size + p.first_query(e) + p.first_key(e);
+  return (p.table_of(e) * p.query_heads + h) * size;
+}
+
 const float* make_distance_bias(const AttentionProblem& p, runtime::Execution& run) {
   if (!p.has_distance_bias()) return nullptr;
   const AttentionOptions& o = p.options;
-  const index size = p.num_queries + p.num_keys;
-  float* const table =
-      run.floats(product("query", {p.tables(), p.query_heads, size}), "attention distance bias");
+  const index tables = p.is_packed() ? 1 : p.tables();
+  float* const biases =
+      run.floats(product("query", {tables, p.query_heads, p.num_queries + p.num_keys}),
+                 "attention distance bias");
   run.parallel_for(p.tables() * p.query_heads, [&](index task, int) noexcept {
     const index h = task % p.query_heads;
-    const index offset = p.offset_of(task / p.query_heads);
-    for (index i = 0; i < size; ++i) {
-      const index distance = i - (p.num_queries - 1) - offset;
+    const index e = task / p.query_heads;
+    const index offset = p.offset_of(e);
+    float* const table = biases + first_distance(p, e, h);
+    for (index i = 0; i < p.queries_of(e) + p.keys_of(e); ++i) {
+      const index distance = i - (p.queries_of(e) - 1) - offset;
       float bias = 0.0F;
       if (!o.alibi_slopes.is_none()) {
         bias -= o.alibi_slopes(h) * static_cast<float>(std::abs(distance));
@@ -163,10 +173,23 @@ const float* make_distance_bias(const AttentionProblem& p, runtime::Execution& r
                                            o.t5_bias->max_distance, o.t5_bias->bidirectional),
                                  h);
       }
-      table[task * size + i] = bias;
+      table[i] = bias;
     }
   });
-  return table;
+  return biases;
+}
+
+/// Each entry takes its random words from blocks of its own, a whole number of blocks for each row.
+const std::int64_t* make_dropout_rows(const AttentionProblem& p, runtime::Execution& run) {
+  if (p.options.dropout == 0) return nullptr;
+  auto* const rows = run.take<std::int64_t>(p.entries(), "attention dropout");
+  std::int64_t blocks = 0;
+  for (index e = 0; e < p.entries(); ++e) {
+    const std::int64_t each = std::max<index>(kernels::ceil_divide(p.keys_of(e), 4), 1);
+    rows[e] = kernels::ceil_divide(blocks, each);
+    blocks = (rows[e] + p.query_heads * p.queries_of(e)) * each;
+  }
+  return rows;
 }
 
 const float* make_relative_keys(const AttentionProblem& p, runtime::Execution& run) {
@@ -208,8 +231,6 @@ kernels::Strided<const T> stored_as(const kernels::StoredRows& rows) noexcept {
 AttentionHead common_head(const AttentionProblem& p, const kernels::KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   AttentionHead head;
-  head.num_queries = p.num_queries;
-  head.num_keys = p.num_keys;
   head.head_dim = p.head_dim;
   head.value_dim = p.value_dim;
   head.scale = o.scale.value_or(1.0F / std::sqrt(static_cast<float>(p.head_dim)));
@@ -241,11 +262,12 @@ AttentionPlan::AttentionPlan(const AttentionProblem& problem, index value_cols,
       query_(products == Products::kBf16Pairs ? ConstTensor() : make_query(problem.query, run)),
       output_(make_output(problem.output, run)),
       keys_(make_rows("key", problem.key, problem.head_dim,
-                      products == Products::kBf16Pairs || problem.num_queries == 1, run)),
+                      products == Products::kBf16Pairs || problem.has_one_query(), run)),
       values_(make_rows("value", problem.value,
                         products == Products::kBf16Pairs ? problem.value_dim : value_cols,
-                        products == Products::kBf16Pairs || problem.num_queries == 1, run)),
+                        products == Products::kBf16Pairs || problem.has_one_query(), run)),
       distance_bias_(make_distance_bias(problem, run)),
+      dropout_rows_(make_dropout_rows(problem, run)),
       relative_keys_(make_relative_keys(problem, run)),
       relative_values_(make_relative_values(problem, value_cols, run)),
       first_head_(common_head(problem, run.kernels())) {
@@ -256,48 +278,50 @@ void AttentionPlan::publish_output(runtime::Execution& run) const noexcept {
   if (problem_.output.type() != ElementType::kFloat32) narrow(output_, problem_.output, run);
 }
 
-AttentionHead AttentionPlan::head(index b, index h) const noexcept {
+AttentionHead AttentionPlan::head(index e, index h) const noexcept {
   AttentionHead head = first_head_;
-  set_head(b, h, head);
+  set_head(e, h, head);
   return head;
 }
 
-kernels::Bf16AttentionHead AttentionPlan::bf16_head(index b, index h) const noexcept {
-  kernels::Bf16AttentionHead head{this->head(b, h), {}, {}, {}};
+kernels::Bf16AttentionHead AttentionPlan::bf16_head(index e, index h) const noexcept {
+  kernels::Bf16AttentionHead head{this->head(e, h), {}, {}, {}};
   static_assert(sizeof(BFloat16) == sizeof(std::uint16_t));
-  const auto query = rows_at(problem_.query.as<BFloat16>(), b, h);
+  const auto query =
+      rows_at(problem_.query.as<BFloat16>(), problem_.batch_of(e), h, problem_.first_query(e));
   head.query = {reinterpret_cast<const std::uint16_t*>(query.data), query.row, query.col};
   head.key = stored_as<std::uint16_t>(head.stored_key);
   head.value = stored_as<std::uint16_t>(head.stored_value);
   return head;
 }
 
-void AttentionPlan::set_head(index b, index h, AttentionHead& head) const noexcept {
+void AttentionPlan::set_head(index e, index h, AttentionHead& head) const noexcept {
   const AttentionProblem& p = problem_;
   const AttentionOptions& o = p.options;
   const index kv = h / (p.query_heads / p.key_heads);
-  const index table = p.table_of(b);
-  if (!query_.is_none()) head.query = rows_at(query_, b, h);
-  head.stored_key = keys_.at(b, kv);
-  head.stored_value = values_.at(b, kv);
+  const index b = p.batch_of(e);
+  const index first_query = p.first_query(e);
+  head.num_queries = p.queries_of(e);
+  head.num_keys = p.keys_of(e);
+  if (!query_.is_none()) head.query = rows_at(query_, b, h, first_query);
+  head.stored_key = keys_.at(b, kv, p.first_key(e));
+  head.stored_value = values_.at(b, kv, p.first_key(e));
   // These pointers are valid only for float32. Other types are read only by the kernel for a single
   // query and by the kernels for bfloat16 pairs, which do not use these pointers.
   head.key = stored_as<float>(head.stored_key);
   head.value = stored_as<float>(head.stored_value);
-  head.output = rows_at(output_, b, h);
-  if (!o.log_sum_exp.is_none()) head.log_sum_exp = o.log_sum_exp.pointer(b, h);
-  head.key_begin = key_ranges_.begin + table * p.num_queries;
-  head.key_end = key_ranges_.end + table * p.num_queries;
+  head.output = rows_at(output_, b, h, first_query);
+  if (!o.log_sum_exp.is_none()) head.log_sum_exp = o.log_sum_exp.pointer(b, h, first_query);
+  head.key_begin = key_ranges_.begin + p.first_table_row(e);
+  head.key_end = key_ranges_.end + p.first_table_row(e);
   set_mask(p, b, h, head);
   head.mask_summary = mask_summary_.first;
   head.mask_summary.data += b * mask_summary_.batch + h * mask_summary_.head;
   if (distance_bias_) {
-    head.distance_bias = distance_bias_ +
-                         (table * p.query_heads + h) * (p.num_queries + p.num_keys) +
-                         p.num_queries - 1;
+    head.distance_bias = distance_bias_ + first_distance(p, e, h) + head.num_queries - 1;
   }
   if (!o.sinks.is_none()) head.sink = o.sinks(h);
-  head.relative_offset = p.offset_of(b);
+  head.relative_offset = p.offset_of(e);
   if (relative_keys_) {
     head.packed_relative_keys =
         relative_keys_ + h * kernels::packed_size(p.num_distances(), p.head_dim);
@@ -305,7 +329,7 @@ void AttentionPlan::set_head(index b, index h, AttentionHead& head) const noexce
   if (relative_values_) {
     head.relative_values = relative_values_ + h * p.num_distances() * value_cols_;
   }
-  head.dropout_row = (b * p.query_heads + h) * p.num_queries;
+  if (dropout_rows_) head.dropout_row = dropout_rows_[e] + h * head.num_queries;
 }
 
 }  // namespace attn

@@ -16,10 +16,12 @@ struct HeadRows {
   kernels::index batch, head;              ///< strides, in elements
   kernels::index scale_batch, scale_head;  ///< strides of the scales of int8 rows
 
-  kernels::StoredRows at(kernels::index b, kernels::index h) const noexcept {
+  /// The rows of head h of batch entry b, from row `row` on.
+  kernels::StoredRows at(kernels::index b, kernels::index h, kernels::index row) const noexcept {
     kernels::StoredRows rows = first;
-    rows.data = static_cast<const std::byte*>(first.data) + (b * batch + h * head) * element_bytes;
-    if (rows.scales) rows.scales += b * scale_batch + h * scale_head;
+    rows.data = static_cast<const std::byte*>(first.data) +
+                (b * batch + h * head + row * first.row) * element_bytes;
+    if (rows.scales) rows.scales += b * scale_batch + h * scale_head + row * first.scale_row;
     return rows;
   }
 };
@@ -61,36 +63,38 @@ class AttentionPlan {
   const AttentionProblem& problem() const noexcept { return problem_; }
 
   const kernels::AttentionHead& first_head() const noexcept { return first_head_; }
-  /// Describes head h of batch entry b for the kernels.
-  kernels::AttentionHead head(kernels::index b, kernels::index h) const noexcept;
-  /// Describes head h of batch entry b for the kernels that multiply pairs of bfloat16 numbers.
-  kernels::Bf16AttentionHead bf16_head(kernels::index b, kernels::index h) const noexcept;
-  /// Makes `head` describe head h of batch entry b. Before the call, `head` must describe some head
-  /// of this plan.
-  void set_head(kernels::index b, kernels::index h, kernels::AttentionHead& head) const noexcept;
+  /// Describes head h of entry e for the kernels. An entry is a batch entry or a packed sequence.
+  kernels::AttentionHead head(kernels::index e, kernels::index h) const noexcept;
+  /// Describes head h of entry e for the kernels that multiply pairs of bfloat16 numbers.
+  kernels::Bf16AttentionHead bf16_head(kernels::index e, kernels::index h) const noexcept;
+  /// Makes `head` describe head h of entry e. Before the call, `head` must describe some head of
+  /// this plan.
+  void set_head(kernels::index e, kernels::index h, kernels::AttentionHead& head) const noexcept;
 
   /// Rounds the result to the output's type if that type is not float32.
   void publish_output(runtime::Execution& run) const noexcept;
 
-  /// The keys that query i of batch entry b may attend to.
-  kernels::index key_begin(kernels::index b, kernels::index i) const noexcept {
-    return key_ranges_.begin[problem_.table_of(b) * problem_.num_queries + i];
+  /// The keys that query i of entry e may attend to, counted from the entry's first key.
+  kernels::index key_begin(kernels::index e, kernels::index i) const noexcept {
+    return key_ranges_.begin[problem_.first_table_row(e) + i];
   }
-  kernels::index key_end(kernels::index b, kernels::index i) const noexcept {
-    return key_ranges_.end[problem_.table_of(b) * problem_.num_queries + i];
+  kernels::index key_end(kernels::index e, kernels::index i) const noexcept {
+    return key_ranges_.end[problem_.first_table_row(e) + i];
   }
 
  private:
   const AttentionProblem& problem_;
   kernels::index value_cols_;
-  KeyRanges key_ranges_;  ///< (tables, Nq)
+  KeyRanges key_ranges_;  ///< (tables, Nq), or (Nq) for packed sequences
   MaskSummary mask_summary_;
-  ConstTensor query_;             ///< (B, Hq, Nq, D); none with kBf16Pairs
-  Tensor output_;                 ///< (B, Hq, Nq, Dv)
-  HeadRows keys_, values_;        ///< (B, Hkv, Nk, D), (B, Hkv, Nk, value columns)
-  const float* distance_bias_;    ///< (tables, Hq, Nq + Nk), indexed by j − i + Nq − 1
-  const float* relative_keys_;    ///< (Hq, packed (2k+1 × D))
-  const float* relative_values_;  ///< (Hq, 2k+1, value columns)
+  ConstTensor query_;           ///< (B, Hq, Nq, D); none with kBf16Pairs
+  Tensor output_;               ///< (B, Hq, Nq, Dv)
+  HeadRows keys_, values_;      ///< (B, Hkv, Nk, D), (B, Hkv, Nk, value columns)
+  const float* distance_bias_;  ///< (tables, Hq, Nq + Nk), indexed by j − i + Nq − 1; a packed
+                                ///< sequence has its own Nq and Nk
+  const std::int64_t* dropout_rows_;  ///< (entries): AttentionHead::dropout_row of head 0, or null
+  const float* relative_keys_;        ///< (Hq, packed (2k+1 × D))
+  const float* relative_values_;      ///< (Hq, 2k+1, value columns)
   kernels::AttentionHead first_head_;
 };
 

@@ -115,6 +115,58 @@ void check_sizes(const AttentionProblem& p) {
   require_limited("value", "head dimension", p.value_dim);
 }
 
+/// Checks the first rows of packed sequences: 0, increasing, and `rows` at the end.
+void check_sequences(const char* name, const LengthsView& starts, std::int64_t rows,
+                     const char* what) {
+  if (starts.rank() != 1 || starts.size(0) < 2) {
+    fail_shape(name, starts.shape(), {"shape (S + 1), for one sequence or more"});
+  }
+  validation::require_data(name, starts.shape(), starts.data(), sizeof(std::int32_t));
+  const std::int64_t last = starts.size(0) - 1;
+  if (starts(0) != 0) fail_value(name, starts(0), {"0 at the beginning"});
+  for (std::int64_t s = 0; s < last; ++s) {
+    if (starts(s + 1) < starts(s)) {
+      fail_value(name, starts(s + 1), {"at least ", starts(s), ", the number before it"});
+    }
+  }
+  if (starts(last) != rows) {
+    fail_value(name, starts(last), {rows, " at the end, the number of ", what});
+  }
+}
+
+/// Checks packed sequences, and that no option is set that refers to whole batch entries.
+void check_packed(const AttentionTerms& p) {
+  const AttentionOptions& o = p.options;
+  if (o.cu_seqlens.is_none()) {
+    if (o.cu_seqlens_k.is_none()) return;
+    fail_value("cu_seqlens", "none", {"the first rows of the sequences of queries"});
+  }
+  if (p.batch != 1) {
+    fail(ErrorCode::kShapeMismatch, "query", {"batch ", p.batch},
+         {"batch 1, because ", Name("cu_seqlens"), " packs the sequences into one entry"});
+  }
+  check_sequences("cu_seqlens", o.cu_seqlens, p.num_queries, "queries");
+  if (o.cu_seqlens_k.is_none()) {
+    require_equal("key", "length", p.num_keys, "query", p.num_queries);
+  } else {
+    check_sequences("cu_seqlens_k", o.cu_seqlens_k, p.num_keys, "keys");
+    require_equal("cu_seqlens_k", "length", o.cu_seqlens_k.size(0), "cu_seqlens",
+                  o.cu_seqlens.size(0));
+  }
+  const auto reject = [](const char* name, const auto& view) {
+    if (view.is_none()) return;
+    fail_value(name, "a tensor", {"none, because ", Name("cu_seqlens"), " is set"});
+  };
+  reject("mask", o.mask);
+  reject("bias", o.bias);
+  reject("valid_lens", o.valid_lens);
+  reject("key_lens", o.key_lens);
+  reject("scaled_scores", o.scaled_scores);
+  reject("capped_scores", o.capped_scores);
+  reject("biased_scores", o.biased_scores);
+  reject("weights", o.weights);
+}
+
 /// Checks the options, and broadcasts their tensors in place.
 void check_terms(AttentionTerms& p) {
   AttentionOptions& o = p.options;
@@ -129,6 +181,7 @@ void check_terms(AttentionTerms& p) {
   validation::require_lengths("valid_lens", o.valid_lens, p.batch, p.num_queries, p.num_keys,
                               "keys");
   validation::require_lengths("key_lens", o.key_lens, p.batch, -1, p.num_keys, "keys");
+  check_packed(p);
   check_optional("sinks", o.sinks, {p.query_heads});
   const auto scores = {p.batch, p.query_heads, p.num_queries, p.num_keys};
   check_optional("scaled_scores", o.scaled_scores, scores);

@@ -36,22 +36,58 @@ struct AttentionTerms : AttentionSizes {
   /// The number of distances that relative keys and values distinguish.
   std::int64_t num_distances() const { return 2 * max_distance + 1; }
 
-  /// The number of tables: one per batch entry if valid_lens or key_lens is set, otherwise one.
+  /// True if several sequences follow one another in a batch of one.
+  bool is_packed() const { return !options.cu_seqlens.is_none(); }
+
+  // An entry is a sequence: a batch entry or, if sequences are packed, one of them. Its queries and
+  // keys are consecutive rows of the tensors of batch entry batch_of(e).
+  std::int64_t entries() const { return is_packed() ? options.cu_seqlens.size(0) - 1 : batch; }
+  std::int64_t batch_of(std::int64_t e) const { return is_packed() ? 0 : e; }
+  std::int64_t first_query(std::int64_t e) const { return is_packed() ? options.cu_seqlens(e) : 0; }
+  std::int64_t queries_of(std::int64_t e) const {
+    return is_packed() ? first_query(e + 1) - first_query(e) : num_queries;
+  }
+  std::int64_t first_key(std::int64_t e) const {
+    if (options.cu_seqlens_k.is_none()) return first_query(e);
+    return options.cu_seqlens_k(e);
+  }
+  std::int64_t keys_of(std::int64_t e) const {
+    return is_packed() ? first_key(e + 1) - first_key(e) : num_keys;
+  }
+
+  /// The number of tables: one per entry if entries differ in their lengths, otherwise one.
   bool differs_by_entry() const {
-    return !(options.valid_lens.is_none() && options.key_lens.is_none());
+    return is_packed() || !(options.valid_lens.is_none() && options.key_lens.is_none());
   }
-  std::int64_t tables() const { return differs_by_entry() ? batch : 1; }
-  std::int64_t table_of(std::int64_t b) const { return differs_by_entry() ? b : 0; }
+  std::int64_t tables() const { return differs_by_entry() ? entries() : 1; }
+  std::int64_t table_of(std::int64_t e) const { return differs_by_entry() ? e : 0; }
+  /// The tables of packed sequences follow one another, like the sequences.
+  std::int64_t table_rows() const { return is_packed() ? num_queries : tables() * num_queries; }
+  std::int64_t first_table_row(std::int64_t e) const {
+    return is_packed() ? first_query(e) : table_of(e) * num_queries;
+  }
 
-  /// The position of query 0 of batch entry b among the keys.
-  std::int64_t offset_of(std::int64_t b) const {
-    return std::clamp(options.diagonal.resolve(num_queries, keys_of(b)), -kFar, kFar);
+  /// The position of query 0 of entry e among the keys.
+  std::int64_t offset_of(std::int64_t e) const {
+    return std::clamp(options.diagonal.resolve(queries_of(e), unpadded_keys_of(e)), -kFar, kFar);
   }
 
-  /// The number of keys in batch entry b, not counting padding.
-  std::int64_t keys_of(std::int64_t b) const {
-    return options.key_lens.is_none() ? num_keys : options.key_lens(b);
+  /// The number of keys in entry e, not counting padding.
+  std::int64_t unpadded_keys_of(std::int64_t e) const {
+    return options.key_lens.is_none() ? keys_of(e) : options.key_lens(e);
   }
+
+  /// The number of pairs of a query and a key of the same entry, for one head.
+  double pairs() const {
+    double sum = 0;
+    for (std::int64_t e = 0; e < entries(); ++e) {
+      sum += static_cast<double>(queries_of(e) * keys_of(e));
+    }
+    return sum;
+  }
+
+  /// True if the call has a single query, which splits its keys into parts.
+  bool has_one_query() const { return num_queries == 1 && !is_packed(); }
 
   bool has_distance_bias() const {
     return !options.alibi_slopes.is_none() || options.t5_bias.has_value();

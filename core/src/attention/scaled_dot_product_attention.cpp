@@ -23,8 +23,7 @@ constexpr index kFewKeyHeads = 8;
 
 /// Number of multiply-adds in both products of attention, including products with excluded keys.
 double multiply_adds(const AttentionProblem& p) noexcept {
-  return static_cast<double>(p.batch * p.query_heads) *
-         static_cast<double>(p.num_queries * p.num_keys) *
+  return static_cast<double>(p.query_heads) * p.pairs() *
          static_cast<double>(p.head_dim + p.value_dim);
 }
 
@@ -65,11 +64,13 @@ struct WorkerScratch {
 /// It never handles a single query, because the path for single queries rounds differently.
 bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
-  return p.num_queries > 1 && p.num_keys > 0 && p.num_keys <= kernels::kFewKeys &&
-         p.value_dim >= kernels.vector_width && p.output.type() == ElementType::kFloat32 &&
-         p.output.stride(3) == 1 && o.mask.is_none() && o.bias.is_none() &&
-         !p.has_distance_bias() && o.relative_keys.is_none() && o.relative_values.is_none() &&
-         o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
+  for (index e = 0; e < p.tables(); ++e) {
+    if (p.keys_of(e) == 0 || p.keys_of(e) > kernels::kFewKeys) return false;
+  }
+  return !p.has_one_query() && p.value_dim >= kernels.vector_width &&
+         p.output.type() == ElementType::kFloat32 && p.output.stride(3) == 1 && o.mask.is_none() &&
+         o.bias.is_none() && !p.has_distance_bias() && o.relative_keys.is_none() &&
+         o.relative_values.is_none() && o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
 }
 
 /// True if the kernels for bfloat16 pairs can handle this call. Calls with rare options, or with a
@@ -79,7 +80,7 @@ bool has_bf16_pairs(const AttentionProblem& p, const runtime::Execution& run) no
   constexpr auto kPair = ElementType::kBFloat16;
   constexpr float kLargestScale = 0x1p60F;
   const float scale = std::abs(o.scale.value_or(1.0F));
-  return run.bf16_kernels() && p.num_queries > 1 && p.query.type() == kPair &&
+  return run.bf16_kernels() && !p.has_one_query() && p.query.type() == kPair &&
          p.key.type() == kPair && p.value.type() == kPair && p.key.stride(3) == 1 &&
          p.value.stride(3) == 1 && scale >= 1 / kLargestScale && scale <= kLargestScale &&
          o.relative_keys.is_none() && o.relative_values.is_none() && o.dropout == 0 &&
@@ -91,7 +92,7 @@ bool has_bf16_pairs(const AttentionProblem& p, const runtime::Execution& run) no
 void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
   const WorkerScratch scratch(plan, run);
   const AttentionProblem& p = plan.problem();
-  const index heads = p.batch * p.query_heads;
+  const index heads = p.entries() * p.query_heads;
   run.parallel_for(kernels::ceil_divide(heads, kFewKeyHeads), multiply_adds(p),
                    [&](index task, int worker) noexcept {
                      const index begin = task * kFewKeyHeads;
@@ -153,26 +154,42 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   });
 }
 
-/// Divides a call into tasks that consist of whole blocks of queries, and calls attend(b, h,
-/// row_begin, row_end, worker) for each task. The tasks have nearly equal sizes and, if possible,
-/// each thread gets the same number of tasks. A block processes the same tiles of keys no matter
-/// which task it belongs to. `kernels` is the table that `attend` uses.
+/// Divides a call into tasks that consist of whole blocks of queries, and calls attend(e, h,
+/// row_begin, row_end, worker) for each task. The tasks of an entry have nearly equal sizes and, if
+/// possible, each thread gets the same number of tasks. A block processes the same tiles of keys no
+/// matter which task it belongs to. `kernels` is the table that `attend` uses.
 template <class Table, class Attend>
 void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::Execution& run,
-                      Attend&& attend) noexcept {
-  const index heads = p.batch * p.query_heads;
+                      Attend&& attend) {
+  const index heads = p.entries() * p.query_heads;
   const index threads = run.num_threads();
-  const index blocks = kernels::ceil_divide(p.num_queries, kernels.attention_step);
-  index tasks = kernels::ceil_divide(p.num_queries, kernels.attention_rows);
-  if (threads > 1) tasks = std::clamp(kernels::ceil_divide(4 * threads, heads), tasks, blocks);
-  while (tasks < blocks && heads * tasks % threads != 0) ++tasks;
-  const auto begin = [&](index task) {
-    return std::min(blocks * task / tasks * kernels.attention_step, p.num_queries);
+  const auto blocks_of = [&](index e) {
+    return kernels::ceil_divide(p.queries_of(e), kernels.attention_step);
   };
-  run.parallel_for(heads * tasks, multiply_adds(p), [&](index i, int worker) noexcept {
-    const index task = i % tasks;
-    attend(i / tasks / p.query_heads, i / tasks % p.query_heads, begin(task), begin(task + 1),
-           worker);
+  const auto tasks_of = [&](index e) {
+    const index blocks = blocks_of(e);
+    index tasks = kernels::ceil_divide(p.queries_of(e), kernels.attention_rows);
+    if (threads > 1) {
+      tasks = std::clamp(kernels::ceil_divide(4 * threads, heads), tasks, std::max(tasks, blocks));
+    }
+    while (tasks < blocks && heads * tasks % threads != 0) ++tasks;
+    return tasks;
+  };
+  // The tasks of entry e are first_task[e] … first_task[e + 1] − 1.
+  auto* const first_task = run.take<index>(p.entries() + 1, "attention tasks");
+  first_task[0] = 0;
+  for (index e = 0; e < p.entries(); ++e) {
+    first_task[e + 1] = first_task[e] + p.query_heads * tasks_of(e);
+  }
+  const index tasks = first_task[p.entries()];
+  run.parallel_for(tasks, multiply_adds(p), [&](index i, int worker) noexcept {
+    const index e = std::upper_bound(first_task, first_task + p.entries(), i) - first_task - 1;
+    const index each = (first_task[e + 1] - first_task[e]) / p.query_heads;
+    const index task = (i - first_task[e]) % each;
+    const auto begin = [&](index t) {
+      return std::min(blocks_of(e) * t / each * kernels.attention_step, p.queries_of(e));
+    };
+    attend(e, (i - first_task[e]) / each, begin(task), begin(task + 1), worker);
   });
 }
 
@@ -212,7 +229,7 @@ void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTe
   using Products = AttentionPlan::Products;
   const AttentionPlan plan(problem, value_cols, run,
                            pairs ? Products::kBf16Pairs : Products::kFloat32);
-  if (problem.num_queries == 1) {
+  if (problem.has_one_query()) {
     attend_split(plan, run);
   } else if (pairs) {
     attend_bf16_tiles(plan, run);

@@ -64,20 +64,28 @@ void fail_positions(const char* name, const char* needs) {
 
 void rotate_heads(const RotaryEmbedding& rotary, const Tensor& heads, const RowPlaces& where,
                   bool inverse, Context& context) {
-  const auto rotate = [&](const Tensor& rows, std::int64_t keys) {
+  const auto rotate = [&](const Tensor& rows, std::int64_t keys, std::int64_t length) {
     const std::int64_t first = where.first.resolve(rows.size(2), keys);
     rotary.forward(rows, rows,
                    {.start = static_cast<double>(first),
                     .positions = where.positions,
-                    .sequence_length = static_cast<double>(where.num_keys),
+                    .sequence_length = static_cast<double>(length),
                     .inverse = inverse},
                    context);
   };
-  if (where.key_lens.is_none() || !where.positions.is_none()) return rotate(heads, where.num_keys);
+  if (!where.positions.is_none()) return rotate(heads, where.num_keys, where.num_keys);
+  if (!where.cu_seqlens.is_none()) {
+    for (std::int64_t s = 0; s + 1 < where.cu_seqlens.size(0); ++s) {
+      const std::int64_t keys = where.cu_seqlens_k(s + 1) - where.cu_seqlens_k(s);
+      rotate(heads.slice(2, where.cu_seqlens(s), where.cu_seqlens(s + 1)), keys, keys);
+    }
+    return;
+  }
+  if (where.key_lens.is_none()) return rotate(heads, where.num_keys, where.num_keys);
   // The position of an entry's last query depends on the entry's number of keys, not counting
   // padding.
   for (std::int64_t b = 0; b < heads.size(0); ++b) {
-    rotate(heads.slice(0, b, b + 1), where.key_lens(b));
+    rotate(heads.slice(0, b, b + 1), where.key_lens(b), where.num_keys);
   }
 }
 
@@ -330,21 +338,26 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstAnyTensor& x, std::i
   const Tensor heads = normalized_heads(project(*query, 0, x, run), options.num_heads,
                                         "projected_q", query_norm, "q_norm", writer, run, context);
   if (rotary) {
-    rotate_heads(*rotary, heads, {positions, attention.diagonal, attention.key_lens, num_keys},
+    rotate_heads(*rotary, heads,
+                 {positions, attention.diagonal, attention.key_lens, num_keys, attention.cu_seqlens,
+                  key_sequences(attention)},
                  false, context);
   }
   return heads;
 }
 
 Tensor MultiHeadAttention::Impl::project_keys(const ConstAnyTensor& x, std::int64_t first,
+                                              const LengthsView& sequences,
                                               const TensorView<const double>& positions,
                                               IntermediateWriter& writer, runtime::Execution& run,
                                               Context& context) const {
   const Tensor heads = normalized_heads(project(*key, query_width(), x, run), kv_heads,
                                         "projected_k", key_norm, "k_norm", writer, run, context);
   if (rotary) {
-    rotate_heads(*rotary, heads, {positions, Diagonal::offset(first), {}, first + heads.size(2)},
-                 false, context);
+    rotate_heads(
+        *rotary, heads,
+        {positions, Diagonal::offset(first), {}, first + heads.size(2), sequences, sequences},
+        false, context);
   }
   return heads;
 }
@@ -376,6 +389,11 @@ AttentionOptions MultiHeadAttention::Impl::with_terms(const AttentionOptions& at
   }
   if (options.sinks && result.sinks.is_none()) result.sinks = sinks;
   return result;
+}
+
+void MultiHeadAttention::Impl::check_not_packed(const AttentionOptions& attention) const {
+  if (attention.cu_seqlens.is_none()) return;
+  validation::fail_value("cu_seqlens", "some sequences", {"none in a call with a cache"});
 }
 
 void MultiHeadAttention::Impl::check_options(const AttentionOptions& attention,
@@ -424,7 +442,7 @@ void MultiHeadAttention::Impl::append(const ConstAnyTensor& k, const ConstAnyTen
                                       const TensorView<const double>& positions,
                                       IntermediateWriter& writer, Context& context) const {
   runtime::Execution run(context);
-  const Tensor keys = project_keys(k, cache.length(), positions, writer, run, context);
+  const Tensor keys = project_keys(k, cache.length(), {}, positions, writer, run, context);
   cache.append(keys, project_values(v, run));
 }
 
@@ -434,7 +452,10 @@ void MultiHeadAttention::forward(const ConstAnyTensor& query, const ConstAnyTens
   const Impl& impl = *impl_;
   impl.check_query(query, output);
   impl.check_keys(query, key, value);
-  if (call.cache) impl.check_cache(*call.cache, batch_of(query));
+  if (call.cache) {
+    impl.check_cache(*call.cache, batch_of(query));
+    impl.check_not_packed(call.attention);
+  }
   const TensorView<const double> key_positions = impl.check_positions(call, query, key);
   check_no_cache(call.interventions, call.cache);
   IntermediateWriter writer(*this, call.intermediates, query.rank() == 3, call.interventions);
@@ -453,7 +474,8 @@ void MultiHeadAttention::forward(const ConstAnyTensor& query, const ConstAnyTens
     runtime::Execution run(context);
     const Tensor q =
         impl.project_queries(query, key.size(-2), attention, call.positions, writer, run, context);
-    const Tensor k = impl.project_keys(key, 0, key_positions, writer, run, context);
+    const Tensor k =
+        impl.project_keys(key, 0, key_sequences(attention), key_positions, writer, run, context);
     const Tensor v = impl.project_values(value, run);
     writer.change("q", q, run);
     writer.change("k", k, run);
@@ -487,6 +509,7 @@ void MultiHeadAttention::attend(const ConstAnyTensor& query, const KeyValueCache
   const Impl& impl = *impl_;
   impl.check_query(query, output);
   impl.check_cache(cache, batch_of(query));
+  impl.check_not_packed(attention);
   impl.check_options(attention, query, cache.length());
   impl.check_positions("positions", positions, query);
   IntermediateWriter writer(*this, intermediates, query.rank() == 3);

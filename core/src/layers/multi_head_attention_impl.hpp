@@ -25,7 +25,15 @@ struct RowPlaces {
                               ///< of row 0
   std::int64_t num_keys = 0;  ///< number of keys if there are no `key_lens`, and the length for
                               ///< dynamic NTK
+  /// The first rows of packed sequences, and their first keys; or none.
+  LengthsView cu_seqlens = {};
+  LengthsView cu_seqlens_k = {};
 };
+
+/// The first keys of packed sequences, or none.
+inline const LengthsView& key_sequences(const AttentionOptions& attention) {
+  return attention.cu_seqlens_k.is_none() ? attention.cu_seqlens : attention.cu_seqlens_k;
+}
 
 /// Throws kInvalidArgument because positions were passed although nothing is rotated.
 [[noreturn]] void fail_positions(const char* name, const char* needs);
@@ -91,8 +99,8 @@ struct MultiHeadAttention::Impl {
                          const TensorView<const double>& positions, IntermediateWriter& writer,
                          runtime::Execution& run, Context& context) const;
   /// Returns the projected keys (B, Hkv, N, D), normalised and rotated to the given positions, or
-  /// to the positions from `first` on.
-  Tensor project_keys(const ConstAnyTensor& x, std::int64_t first,
+  /// to the positions from `first` on, in each packed sequence.
+  Tensor project_keys(const ConstAnyTensor& x, std::int64_t first, const LengthsView& sequences,
                       const TensorView<const double>& positions, IntermediateWriter& writer,
                       runtime::Execution& run, Context& context) const;
   /// Returns the projected values (B, Hkv, N, D).
@@ -101,6 +109,8 @@ struct MultiHeadAttention::Impl {
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
               const TensorView<const double>& positions, IntermediateWriter& writer,
               Context& context) const;
+  /// Rejects packed sequences in a call with a cache, which contains a single sequence per entry.
+  void check_not_packed(const AttentionOptions& attention) const;
   /// The options of a call, completed with the layer's own terms.
   AttentionOptions with_terms(const AttentionOptions& attention) const;
   /// Rejects invalid options before anything is computed.

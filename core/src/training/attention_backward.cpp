@@ -53,11 +53,10 @@ class Backward {
         run_(run),
         key_row_(kernels.padded_row(p.head_dim)),
         value_row_(kernels.padded_row(p.value_dim)),
-        chunk_keys_(kernels.gradient_keys(p.num_keys, p.key_heads)),
-        chunks_(kernels::ceil_divide(p.num_keys, chunk_keys_)),
-        query_gradients_(plan, kernels.gradient_queries, chunk_keys_, key_row_,
-                         tasks(p.batch, 0) * tasks(p.key_heads, 1) < run.num_threads(), run),
-        sums_(p, kernels, chunk_keys_, run) {
+        chunks_(p, kernels, run),
+        query_gradients_(plan, kernels.gradient_queries, chunks_, key_row_,
+                         tasks(p.entries(), 0) * tasks(p.key_heads, 1) < run.num_threads(), run),
+        sums_(p, kernels, chunks_, run) {
     const index rows = validation::product("query", {p.batch, p.query_heads, p.num_queries});
     delta_ = run.floats(rows, "attention deltas");
     log_sum_exp_ = run.floats(rows, "attention log-sum-exp");
@@ -69,36 +68,25 @@ class Backward {
     Worker worker;
     worker_size_ = lay_out(nullptr, worker);
     worker_memory_ = run.floats(worker_size_ * run.num_threads(), "attention gradients");
+    list_tasks();
   }
 
   void compute() noexcept {
     prepare();
-    const index batches = tasks(p_.batch, 0);
-    const index heads = tasks(p_.key_heads, 1);
-    const index chunks = tasks(chunks_, 3);
-    // Heads are processed in groups. A group has as many heads as there are threads. Each group is
-    // processed chunk by chunk, so that threads that process different heads do not wait for each
-    // other.
-    const index abreast = std::min<index>(run_.num_threads(), batches * heads);
     std::atomic<index> next{0};
-    run_.parallel_for(batches * heads * chunks, [&](index, int thread) noexcept {
+    run_.parallel_for(num_tasks_, [&](index, int thread) noexcept {
       Worker worker;
       worker.thread = thread;
       lay_out(worker_memory_ + thread * worker_size_, worker);
       // Tasks are taken in order, regardless of the order in which the loop calls its body, because
       // a task may wait for earlier tasks.
-      const index task = next.fetch_add(1, std::memory_order_relaxed);
-      const index first = task / (abreast * chunks) * abreast;
-      const index task_in_group = task - first * chunks;
-      const index group = std::min(abreast, batches * heads - first);
-      const index chunk = task_in_group / group;
-      const index b = (first + task_in_group % group) / heads;
-      const index h = (first + task_in_group % group) % heads;
-      for (index bb = b; bb < (is_shared(0) ? p_.batch : b + 1); ++bb) {
-        for (index hh = h; hh < (is_shared(1) ? p_.key_heads : h + 1); ++hh) {
-          for (index c = chunk; c < (is_shared(3) ? chunks_ : chunk + 1); ++c) {
-            backpropagate_chunk(bb, hh, c, worker);
-          }
+      const Task task = tasks_[next.fetch_add(1, std::memory_order_relaxed)];
+      const index e_end = is_shared(0) ? p_.entries() : task.e + 1;
+      const index h_end = is_shared(1) ? p_.key_heads : task.h + 1;
+      for (index e = task.e; e < e_end; ++e) {
+        const index c_end = is_shared(3) ? chunks_.count(e) : task.chunk + 1;
+        for (index h = task.h; h < h_end; ++h) {
+          for (index c = task.chunk; c < c_end; ++c) backpropagate_chunk(e, h, c, worker);
         }
       }
     });
@@ -106,6 +94,34 @@ class Backward {
   }
 
  private:
+  /// One chunk of keys of a key head, or the first of several that form one task.
+  struct Task {
+    index e, h, chunk;
+  };
+
+  /// Lists the tasks in the order in which threads take them. Heads are processed in groups. A
+  /// group has as many heads as there are threads. Each group is processed chunk by chunk, so that
+  /// threads that process different heads do not wait for each other.
+  void list_tasks() {
+    const index entries = tasks(p_.entries(), 0);
+    const index heads = tasks(p_.key_heads, 1);
+    const index abreast = run_.num_threads();
+    tasks_ = run_.take<Task>(validation::product("key", {heads, chunks_.total()}),
+                             "attention gradients");
+    for (index first = 0; first < entries * heads; first += abreast) {
+      const index end = std::min(first + abreast, entries * heads);
+      bool any = true;
+      for (index chunk = 0; any; ++chunk) {
+        any = false;
+        for (index i = first; i < end; ++i) {
+          if (chunk >= tasks(chunks_.count(i / heads), 3)) continue;
+          tasks_[num_tasks_++] = {i / heads, i % heads, chunk};
+          any = true;
+        }
+      }
+    }
+  }
+
   /// True if the bias is broadcast over this dimension. Batch entries, heads or chunks then share
   /// elements of its gradient and form one task.
   bool is_shared(int dimension) const noexcept {
@@ -124,17 +140,18 @@ class Backward {
       part = memory ? memory + size : nullptr;
       size += kernels::round_up(count, kernels::kPanelWidth);
     };
-    take(worker.chunk.keys, chunk_keys_ * key_row_);
-    take(worker.chunk.key_gradients, chunk_keys_ * key_row_);
-    take(worker.chunk.values, chunk_keys_ * value_row_);
-    take(worker.chunk.value_gradients, chunk_keys_ * value_row_);
+    take(worker.chunk.keys, chunks_.most_keys() * key_row_);
+    take(worker.chunk.key_gradients, chunks_.most_keys() * key_row_);
+    take(worker.chunk.values, chunks_.most_keys() * value_row_);
+    take(worker.chunk.value_gradients, chunks_.most_keys() * value_row_);
     if (sums_.has_distance_bias()) take(worker.distance_bias, p_.num_queries + p_.num_keys);
     take(worker.scratch, kernels_.attention_gradient_scratch(plan_.head(0, 0)));
     return size;
   }
 
-  index row_of(index b, index h) const noexcept {
-    return (b * p_.query_heads + h) * p_.num_queries;
+  /// Index of the first query of an entry's head in an array (B, Hq, Nq).
+  index row_of(index e, index h) const noexcept {
+    return (p_.batch_of(e) * p_.query_heads + h) * p_.num_queries + p_.first_query(e);
   }
 
   /// Computes the numbers that all chunks read, and clears the sums that chunks add to.
@@ -173,20 +190,21 @@ class Backward {
     }
   }
 
-  AttentionGradientHead gradient_head(index b, index h, index chunk,
+  AttentionGradientHead gradient_head(index e, index h, index chunk,
                                       const Worker& worker) const noexcept {
     const AttentionGradients& g = p_.gradients;
+    const index b = p_.batch_of(e);
     AttentionGradientHead head;
-    head.output_gradient = rows_at(p_.output_gradient, b, h);
-    head.log_sum_exp = log_sum_exp_ + row_of(b, h);
-    head.delta = delta_ + row_of(b, h);
+    head.output_gradient = rows_at(p_.output_gradient, b, h, p_.first_query(e));
+    head.log_sum_exp = log_sum_exp_ + row_of(e, h);
+    head.delta = delta_ + row_of(e, h);
     if (relative_keys_) head.relative_keys = relative_keys_ + h * p_.num_distances() * key_row_;
     head.relative_keys_are_finite = relative_keys_are_finite_;
     if (!g.weights.is_none()) head.weights = rows_at(g.weights, b, h);
     if (!g.scores.is_none()) head.scores = rows_at(g.scores, b, h);
     if (!g.bias.is_none()) head.bias = rows_at(g.bias, b, h);
-    if (worker.distance_bias) head.distance_bias = worker.distance_bias + p_.num_queries - 1;
-    const index at = sums_.index_of(b, h, chunk);
+    if (worker.distance_bias) head.distance_bias = worker.distance_bias + p_.queries_of(e) - 1;
+    const index at = chunks_.index_of(e, h, chunk);
     if (sums_.relative_keys) {
       head.relative_key_gradients = sums_.relative_keys + at * p_.num_distances() * key_row_;
     }
@@ -197,48 +215,49 @@ class Backward {
   }
 
   /// Processes one chunk of keys of a key head with all queries that read this head.
-  void backpropagate_chunk(index b, index key_head, index c, Worker& worker) noexcept {
+  void backpropagate_chunk(index e, index key_head, index c, Worker& worker) noexcept {
     const index group = p_.query_heads / p_.key_heads;
     KeyChunk& chunk = worker.chunk;
-    chunk.key_begin = c * chunk_keys_;
-    chunk.key_end = std::min(chunk.key_begin + chunk_keys_, p_.num_keys);
+    chunk.key_begin = c * chunks_.keys(e);
+    chunk.key_end = std::min(chunk.key_begin + chunks_.keys(e), p_.keys_of(e));
     const index keys = chunk.key_end - chunk.key_begin;
-    kernels_.load_keys(plan_.head(b, key_head * group), chunk);
+    kernels_.load_keys(plan_.head(e, key_head * group), chunk);
     std::fill_n(chunk.key_gradients, keys * key_row_, 0.0F);
     std::fill_n(chunk.value_gradients, keys * value_row_, 0.0F);
     for (index h = key_head * group; h < (key_head + 1) * group; ++h) {
-      backpropagate_head(b, h, c, worker);
+      backpropagate_head(e, h, c, worker);
     }
     kernels_.scaled_difference(keys * key_row_, plan_.head(0, 0).scale, chunk.key_gradients,
                                nullptr, chunk.key_gradients);
     const auto store = [&](const float* from, index row, const Tensor& to) {
       if (to.is_none()) return;
-      const Tensor rows = to.select(0, b).select(0, key_head);
-      store_rows(from, row, keys, rows.slice(0, chunk.key_begin, chunk.key_end));
+      const Tensor rows = to.select(0, p_.batch_of(e)).select(0, key_head);
+      const index first = p_.first_key(e);
+      store_rows(from, row, keys, rows.slice(0, first + chunk.key_begin, first + chunk.key_end));
     };
     store(chunk.key_gradients, key_row_, p_.gradients.key);
     store(chunk.value_gradients, value_row_, p_.gradients.value);
   }
 
-  void backpropagate_head(index b, index h, index c, Worker& worker) noexcept {
-    const AttentionHead head = plan_.head(b, h);
-    const AttentionGradientHead gradient = gradient_head(b, h, c, worker);
+  void backpropagate_head(index e, index h, index c, Worker& worker) noexcept {
+    const AttentionHead head = plan_.head(e, h);
+    const AttentionGradientHead gradient = gradient_head(e, h, c, worker);
     if (worker.distance_bias) {
-      std::fill_n(worker.distance_bias, p_.num_queries + p_.num_keys, 0.0F);
+      std::fill_n(worker.distance_bias, head.num_queries + head.num_keys, 0.0F);
     }
-    for (index block = 0; block < query_gradients_.blocks(); ++block) {
-      if (!query_gradients_.may_attend(b, block, c)) continue;
+    for (index block = 0; block < query_gradients_.blocks(e); ++block) {
+      if (!query_gradients_.may_attend(e, block, c)) continue;
       const index first = block * kernels_.gradient_queries;
-      const index count = std::min(kernels_.gradient_queries, p_.num_queries - first);
+      const index count = std::min(kernels_.gradient_queries, head.num_queries - first);
       QueryGradientPart& part = query_gradients_.open(worker.thread);
       part.is_zero = !kernels_.backpropagate_attention(head, gradient, first, count, worker.chunk,
                                                        part.rows, worker.scratch);
-      query_gradients_.close(part, b, h, block, c, p_.gradients.query);
+      query_gradients_.close(part, e, h, block, c, p_.gradients.query);
     }
-    if (worker.distance_bias) sums_.add_distance_bias(b, h, c, worker.distance_bias);
+    if (worker.distance_bias) sums_.add_distance_bias(e, h, c, worker.distance_bias);
   }
 
-  /// True if query i attends to at least one key.
+  /// True if query i attends to at least one key. Batch entry b may contain packed sequences.
   bool attends(index b, index h, index i) const noexcept {
     const ConstMask& mask = p_.options.mask;
     const ConstTensor& bias = p_.options.bias;
@@ -271,7 +290,8 @@ class Backward {
   const AttentionPlan& plan_;
   const TrainingTable& kernels_;
   runtime::Execution& run_;
-  index key_row_, value_row_, chunk_keys_, chunks_;
+  index key_row_, value_row_;
+  KeyChunks chunks_;
   QueryGradients query_gradients_;
   SharedSums sums_;
   float* delta_;                    ///< (B, Hq, Nq): D
@@ -280,6 +300,8 @@ class Backward {
   bool relative_keys_are_finite_ = true;
   index worker_size_;
   float* worker_memory_;
+  Task* tasks_ = nullptr;
+  index num_tasks_ = 0;
 };
 
 }  // namespace

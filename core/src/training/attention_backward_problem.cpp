@@ -61,6 +61,10 @@ BackwardProblem check_backward(const ConstTensor& query, const ConstTensor& key,
   for (const auto& [name, gradient] :
        {std::pair("gradients.scores", &g.scores), std::pair("gradients.weights", &g.weights)}) {
     if (gradient->is_none()) continue;
+    if (p.is_packed()) {
+      validation::fail_value(name, "a tensor",
+                             {"none, because ", validation::Name("cu_seqlens"), " is set"});
+    }
     validation::require_shape(name, *gradient, {p.batch, p.query_heads, p.num_queries, p.num_keys});
     validation::require_data(name, *gradient);
   }

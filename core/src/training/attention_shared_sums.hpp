@@ -30,17 +30,15 @@ inline void clear(const Tensor& t) noexcept {
 /// Gradients of the relative-position tables and slopes, which all queries share. Each head and
 /// chunk of keys has its own sum, and these sums are then added in order.
 struct SharedSums {
-  SharedSums(const BackwardProblem& p, const kernels::TrainingTable& kernels, index chunk_keys,
-             runtime::Execution& run)
+  SharedSums(const BackwardProblem& p, const kernels::TrainingTable& kernels,
+             const KeyChunks& chunks, runtime::Execution& run)
       : p_(p),
-        chunk_keys_(chunk_keys),
-        chunks_(kernels::ceil_divide(p.num_keys, chunk_keys)),
+        chunks_(chunks),
         key_row(kernels.padded_row(p.head_dim)),
         value_row(kernels.padded_row(p.value_dim)) {
     const auto take = [&](bool needed, index each) {
       if (!needed) return static_cast<float*>(nullptr);
-      const index count =
-          validation::product("query", {p.batch, p.query_heads, std::max<index>(chunks_, 1), each});
+      const index count = validation::product("query", {p.query_heads, chunks_.total(), each});
       float* sums = run.floats(count, "attention gradients");
       std::fill_n(sums, count, 0.0F);
       return sums;
@@ -53,26 +51,24 @@ struct SharedSums {
   }
 
   bool has_distance_bias() const noexcept { return slopes || t5_table; }
-  index index_of(index b, index h, index chunk) const noexcept {
-    return (b * p_.query_heads + h) * chunks_ + chunk;
-  }
 
   /// Adds sums per distance j − i, starting at −(Nq − 1), for keys [begin, end).
-  void add_distance_bias(index b, index h, index chunk, const float* distance_bias) noexcept {
-    const index begin = chunk * chunk_keys_ - (p_.num_queries - 1);
-    const index end = std::min((chunk + 1) * chunk_keys_, p_.num_keys);
-    const index offset = p_.offset_of(b);
+  void add_distance_bias(index e, index h, index chunk, const float* distance_bias) noexcept {
+    const index before = p_.queries_of(e) - 1;
+    const index begin = chunk * chunks_.keys(e) - before;
+    const index end = std::min((chunk + 1) * chunks_.keys(e), p_.keys_of(e));
+    const index offset = p_.offset_of(e);
     double slope = 0;
     for (index d = begin; d < end; ++d) {
-      const float sum = distance_bias[d + p_.num_queries - 1];
+      const float sum = distance_bias[d + before];
       slope -= static_cast<double>(std::abs(d - offset)) * static_cast<double>(sum);
       if (t5_table) {
         const index bucket = t5_bucket(d - offset, buckets, p_.options.t5_bias->max_distance,
                                        p_.options.t5_bias->bidirectional);
-        t5_table[index_of(b, h, chunk) * buckets + bucket] += sum;
+        t5_table[chunks_.index_of(e, h, chunk) * buckets + bucket] += sum;
       }
     }
-    if (slopes) slopes[index_of(b, h, chunk)] = static_cast<float>(slope);
+    if (slopes) slopes[chunks_.index_of(e, h, chunk)] = static_cast<float>(slope);
   }
 
   void finish(float scale) noexcept {
@@ -88,10 +84,10 @@ struct SharedSums {
         }
       }
     };
-    for (index b = 0; b < p_.batch; ++b) {
+    for (index e = 0; e < p_.entries(); ++e) {
       for (index h = 0; h < p_.query_heads; ++h) {
-        for (index chunk = 0; chunk < chunks_; ++chunk) {
-          const index at = index_of(b, h, chunk);
+        for (index chunk = 0; chunk < chunks_.count(e); ++chunk) {
+          const index at = chunks_.index_of(e, h, chunk);
           if (slopes) g.alibi_slopes(h) += slopes[at];
           for (index bucket = 0; bucket < buckets; ++bucket) {
             g.t5_table(bucket, h) += t5_table[at * buckets + bucket];
@@ -105,13 +101,12 @@ struct SharedSums {
 
  private:
   const BackwardProblem& p_;
-  index chunk_keys_, chunks_;
+  const KeyChunks& chunks_;
 
  public:
   index key_row, value_row;
   index buckets = 0;
-  // Each of these pointers is null or has one array for each batch entry, query head and chunk of
-  // keys:
+  // Each of these pointers is null or has one array for each entry, query head and chunk of keys:
   float* relative_keys;    ///< (2k+1, head_dim rounded up to whole vectors)
   float* relative_values;  ///< (2k+1, value_dim rounded up to whole vectors)
   float* slopes;

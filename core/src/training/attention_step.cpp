@@ -91,6 +91,8 @@ AttentionOptions keep(const AttentionOptions& options, Recording& record) {
   result.mask = keep(options.mask, record);
   result.valid_lens = keep(options.valid_lens, record);
   result.key_lens = keep(options.key_lens, record);
+  result.cu_seqlens = keep(options.cu_seqlens, record);
+  result.cu_seqlens_k = keep(options.cu_seqlens_k, record);
   result.sinks = keep(options.sinks, record);
   return result;
 }

@@ -182,12 +182,15 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
       std::array<RotatedHeads, 2> rotated;
       for (std::size_t i = begin; i < std::min<std::size_t>(end, 2); ++i) {
         const bool is_query = i == 0;
-        rotated[i] = {.rotary = &*impl.rotary,
-                      .heads = projections[i].heads,
-                      .where = {.positions = positions[i],
-                                .first = is_query ? options.diagonal : Diagonal::top_left(),
-                                .key_lens = is_query ? options.key_lens : LengthsView(),
-                                .num_keys = num_keys}};
+        rotated[i] = {
+            .rotary = &*impl.rotary,
+            .heads = projections[i].heads,
+            .where = {.positions = positions[i],
+                      .first = is_query ? options.diagonal : Diagonal::top_left(),
+                      .key_lens = is_query ? options.key_lens : LengthsView(),
+                      .num_keys = num_keys,
+                      .cu_seqlens = is_query ? options.cu_seqlens : key_sequences(options),
+                      .cu_seqlens_k = key_sequences(options)}};
       }
       const Tensor turned = record.memory(y.shape());
       copy(projected.value(), turned, run);

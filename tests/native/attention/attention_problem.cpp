@@ -48,6 +48,51 @@ AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b) {
   return alone;
 }
 
+std::vector<std::int32_t> cumulative(const std::vector<std::int32_t>& lengths) {
+  std::vector<std::int32_t> starts{0};
+  for (const std::int32_t length : lengths) starts.push_back(starts.back() + length);
+  return starts;
+}
+
+std::vector<float> rows_of(const std::vector<float>& all, std::int64_t heads, std::int64_t rows,
+                           std::int64_t begin, std::int64_t end) {
+  std::vector<float> result;
+  if (rows == 0) return result;
+  const std::int64_t width = std::ssize(all) / (heads * rows);
+  for (std::int64_t h = 0; h < heads; ++h) {
+    const auto first = all.begin() + h * rows * width;
+    result.insert(result.end(), first + begin * width, first + end * width);
+  }
+  return result;
+}
+
+std::vector<float> queries_of(const AttentionProblem& packed, const std::vector<float>& all,
+                              std::int64_t s) {
+  const auto at = static_cast<std::size_t>(s);
+  return rows_of(all, packed.sizes.query_heads, packed.sizes.num_queries, packed.cu_seqlens[at],
+                 packed.cu_seqlens[at + 1]);
+}
+
+std::vector<float> keys_of(const AttentionProblem& packed, const std::vector<float>& all,
+                           std::int64_t s) {
+  const auto at = static_cast<std::size_t>(s);
+  const auto& starts = packed.cu_seqlens_k.empty() ? packed.cu_seqlens : packed.cu_seqlens_k;
+  return rows_of(all, packed.sizes.key_heads, packed.sizes.num_keys, starts[at], starts[at + 1]);
+}
+
+AttentionProblem sequence_of(const AttentionProblem& packed, std::int64_t s) {
+  AttentionProblem alone = packed;
+  alone.query = queries_of(packed, packed.query, s);
+  alone.key = keys_of(packed, packed.key, s);
+  alone.value = keys_of(packed, packed.value, s);
+  alone.cu_seqlens.clear();
+  alone.cu_seqlens_k.clear();
+  const AttentionSizes& sizes = packed.sizes;
+  alone.sizes.num_queries = std::ssize(alone.query) / (sizes.query_heads * sizes.head_dim);
+  alone.sizes.num_keys = std::ssize(alone.key) / (sizes.key_heads * sizes.head_dim);
+  return alone;
+}
+
 attn::Diagonal random_diagonal(const AttentionSizes& sizes, Random& random) {
   if (random.chance(0.3)) return attn::Diagonal::top_left();
   if (random.chance(0.4)) return attn::Diagonal::bottom_right();
@@ -89,6 +134,12 @@ AttentionInputs::AttentionInputs(const AttentionProblem& p) : problem_(p) {
   if (!p.key_lens.empty()) {
     key_lens_ = HostTensor<std::int32_t>({p.sizes.batch}, p.key_lens, p.layout);
   }
+  const auto starts = [&](const std::vector<std::int32_t>& values) {
+    return values.empty() ? HostTensor<std::int32_t>()
+                          : HostTensor<std::int32_t>({std::ssize(values)}, values, p.layout);
+  };
+  cu_seqlens_ = starts(p.cu_seqlens);
+  cu_seqlens_k_ = starts(p.cu_seqlens_k);
   bias_ = given(p.bias_shape, p.bias);
   relative_keys_ = given(p.relative_shape(p.sizes.head_dim), p.relative_keys);
   relative_values_ = given(p.relative_shape(p.sizes.value_dim), p.relative_values);
@@ -109,6 +160,8 @@ attn::AttentionOptions AttentionInputs::options() const {
   options.window = p.window;
   options.valid_lens = valid_lens_.view();
   options.key_lens = key_lens_.view();
+  options.cu_seqlens = cu_seqlens_.view();
+  options.cu_seqlens_k = cu_seqlens_k_.view();
   options.relative_keys = relative_keys_.view();
   options.relative_values = relative_values_.view();
   options.alibi_slopes = alibi_slopes_.view();

@@ -43,6 +43,9 @@ struct AttentionProblem {
   std::optional<attn::Window> window;
   std::vector<std::int32_t> valid_lens;  ///< valid lengths, (batch) or (batch, num_queries)
   std::vector<std::int32_t> key_lens;    ///< batch values
+  /// The first queries and keys of packed sequences, or none. The reference does not know packed
+  /// sequences: compare each sequence_of() the problem with it.
+  std::vector<std::int32_t> cu_seqlens, cu_seqlens_k;
 
   std::int64_t max_distance = 0;  ///< largest distance in relative keys and values
   bool relative_per_head = false;
@@ -198,6 +201,22 @@ std::vector<std::int64_t> let_some_rows_attend_to_all(std::vector<std::uint8_t>&
 /// Returns entry b of a batch as a separate problem. Bias and mask may have a batch dimension.
 AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b);
 
+/// The first rows of packed sequences of these lengths.
+std::vector<std::int32_t> cumulative(const std::vector<std::int32_t>& lengths);
+
+/// Returns packed sequence s as a separate problem.
+AttentionProblem sequence_of(const AttentionProblem& packed, std::int64_t s);
+
+/// Rows [begin, end) of every head of `all` (1, heads, rows, ·).
+std::vector<float> rows_of(const std::vector<float>& all, std::int64_t heads, std::int64_t rows,
+                           std::int64_t begin, std::int64_t end);
+
+/// The part of `all` (1, Hq, Nq, ·) or (1, Hkv, Nk, ·) that belongs to packed sequence s.
+std::vector<float> queries_of(const AttentionProblem& packed, const std::vector<float>& all,
+                              std::int64_t s);
+std::vector<float> keys_of(const AttentionProblem& packed, const std::vector<float>& all,
+                           std::int64_t s);
+
 /// Random diagonals, windows and lengths that fit the sizes, including edge cases and extremes.
 attn::Diagonal random_diagonal(const AttentionSizes&, Random&);
 attn::Window random_window(const AttentionSizes&, Random&);
@@ -214,7 +233,7 @@ class AttentionInputs {
  private:
   const AttentionProblem& problem_;
   HostTensor<std::uint8_t> mask_;
-  HostTensor<std::int32_t> valid_lens_, key_lens_;
+  HostTensor<std::int32_t> valid_lens_, key_lens_, cu_seqlens_, cu_seqlens_k_;
   FloatTensor bias_, relative_keys_, relative_values_, alibi_slopes_, t5_table_, sinks_;
 };
 

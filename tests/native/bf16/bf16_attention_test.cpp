@@ -371,4 +371,43 @@ TEST(Bf16AttentionTest, rows_with_nothing_to_attend_to_are_zero) {
   }
 }
 
+TEST(Bf16AttentionTest, packed_sequences_get_the_bits_of_separate_calls) {
+  Random random;
+  const std::vector<std::int32_t> starts =
+      attn_test::cumulative({0, 64, 63, 1, 65, 33, 0, 129, 5, 47, 48, 49, 16});
+  for (const bool is_causal : {false, true}) {
+    for (const Layout layout : {Layout::kContiguous, Layout::kHeadsInside}) {
+      AttentionProblem p = problem_of({.query_heads = 2,
+                                       .num_queries = starts.back(),
+                                       .num_keys = starts.back(),
+                                       .head_dim = 64,
+                                       .value_dim = 20},
+                                      random);
+      p.cu_seqlens = starts;
+      p.causal = is_causal;
+      p.layout = layout;
+      // NaN in one sequence must not reach another.
+      for (std::int64_t i = starts[1]; i < starts[2]; ++i) {
+        std::fill_n(p.value.begin() + i * 20, 20, kNaN);
+      }
+      const auto all = contexts();
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        SCOPED_TRACE(attn_test::bf16_kernels()[i].name);
+        const Result got = attend_as(p, *all[i]);
+        for (std::int64_t s = 2; s + 1 < std::ssize(starts); ++s) {
+          const AttentionProblem alone = attn_test::sequence_of(p, s);
+          SCOPED_TRACE(::testing::Message() << alone.sizes.num_queries << " tokens");
+          // In a separate call, so few tokens are multiplied as float32.
+          if (alone.sizes.num_queries <= 16) continue;
+          const Result separate = attend_as(alone, *all[i]);
+          EXPECT_TRUE(
+              attn_test::same_bits(attn_test::queries_of(p, got.output, s), separate.output));
+          EXPECT_TRUE(attn_test::same_bits(attn_test::queries_of(p, got.log_sum_exp, s),
+                                           separate.log_sum_exp));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace

@@ -261,6 +261,134 @@ TEST_P(AttentionBackwardTest, skipping_tiles_changes_no_bit) {
   }
 }
 
+/// Compares the gradients of packed sequences with the reference for each sequence. Tables, slopes
+/// and sinks belong to all sequences, so their gradients are compared with sums.
+void expect_packed_matches_reference(const AttentionProblem& p, Random& random,
+                                     attn::Context& context) {
+  const std::vector<float> output_gradient = random_gradient(p, random);
+  const Gradients got = backward(p, output_gradient, context, false);
+  struct Sum {
+    const char* name;
+    const std::vector<float>& got;
+    std::vector<double> exact, error;
+  };
+  Sum sums[] = {{"alibi_slopes", got.alibi_slopes, {}, {}},
+                {"t5_table", got.t5_table, {}, {}},
+                {"relative_keys", got.relative_keys, {}, {}},
+                {"relative_values", got.relative_values, {}, {}},
+                {"sinks", got.sinks, {}, {}}};
+  for (std::int64_t s = 0; s + 1 < std::ssize(p.cu_seqlens); ++s) {
+    SCOPED_TRACE(::testing::Message() << "sequence " << s);
+    const AttentionProblem alone = attn_test::sequence_of(p, s);
+    const std::vector<float> gradient = attn_test::queries_of(p, output_gradient, s);
+    reference::Tape tape;
+    const reference::AttentionOf<reference::Scalar> call = variables(tape, alone.reference_call());
+    tape.backward(reference::inner(reference::attention(call).output,
+                                   reference::Array(alone.output_shape(), gradient)));
+    const auto compare = [&](const char* name, const std::vector<float>& values,
+                             const reference::ArrayOf<reference::Scalar>& of) {
+      const reference::Bounded wanted = tape.gradient(of);
+      EXPECT_TRUE(is_within(values, wanted.exact, wanted.error)) << "gradient of " << name;
+    };
+    compare("query", attn_test::queries_of(p, got.query, s), call.query);
+    compare("key", attn_test::keys_of(p, got.key, s), call.key);
+    compare("value", attn_test::keys_of(p, got.value, s), call.value);
+    const reference::ArrayOf<reference::Scalar>* const shared[] = {
+        &call.alibi_slopes, &call.t5_table, &call.relative_keys, &call.relative_values,
+        &call.sinks};
+    for (std::size_t i = 0; i < std::size(sums); ++i) {
+      if (!shared[i]->given()) continue;
+      const reference::Bounded wanted = tape.gradient(*shared[i]);
+      sums[i].exact.resize(wanted.exact.values.size());
+      sums[i].error.resize(wanted.exact.values.size());
+      for (std::size_t j = 0; j < wanted.exact.values.size(); ++j) {
+        sums[i].exact[j] += wanted.exact.values[j];
+        // Adding the sequences rounds each sum again, less often than there are queries.
+        sums[i].error[j] +=
+            wanted.error.values[j] + 0x1p-24 * static_cast<double>(std::ssize(p.cu_seqlens)) *
+                                         std::abs(wanted.exact.values[j]);
+      }
+    }
+    // A single query is rounded differently in its own call.
+    if (alone.sizes.num_queries == 1) continue;
+    const Gradients separate = backward(alone, gradient, context, false);
+    EXPECT_TRUE(same_bits(attn_test::queries_of(p, got.query, s), separate.query));
+    EXPECT_TRUE(same_bits(attn_test::keys_of(p, got.key, s), separate.key));
+    EXPECT_TRUE(same_bits(attn_test::keys_of(p, got.value, s), separate.value));
+  }
+  for (const Sum& sum : sums) {
+    for (std::size_t j = 0; j < sum.exact.size(); ++j) {
+      EXPECT_NEAR(sum.got[j], sum.exact[j], sum.error[j]) << "gradient of " << sum.name;
+    }
+  }
+}
+
+TEST_P(AttentionBackwardTest, packed_sequences) {
+  Random random;
+  const std::vector<std::int32_t> lengths{0, 64, 1, 63, 65, 0, 129, 5, 48, 47, 49, 0};
+  const std::vector<std::int32_t> key_lengths{3, 65, 7, 64, 0, 0, 257, 1, 128, 127, 129, 0};
+  for (const bool is_cross : {false, true}) {
+    SCOPED_TRACE(is_cross ? "cross attention" : "self-attention");
+    const std::vector<std::int32_t> starts = attn_test::cumulative(lengths);
+    const std::vector<std::int32_t> key_starts =
+        is_cross ? attn_test::cumulative(key_lengths) : starts;
+    AttentionProblem p({1, 4, 2, starts.back(), key_starts.back(), 8, 5}, random);
+    p.cu_seqlens = starts;
+    if (is_cross) p.cu_seqlens_k = key_starts;
+    expect_packed_matches_reference(p, random, context());
+    p.layout = Layout::kSpread;
+    p.causal = true;
+    p.diagonal = Diagonal::bottom_right();
+    p.softcap = 3;
+    p.alibi_slopes = {0.5F, 0.25F, 0.125F, 0.0625F};
+    p.sinks = random.normals(4);
+    expect_packed_matches_reference(p, random, context());
+    p.causal = false;
+    p.window = attn::Window{9, 4};
+    p.t5_table = random.normals(8 * 4);
+    p.max_distance = 4;
+    p.relative_keys = random.normals(AttentionProblem::count(p.relative_shape(8)));
+    p.relative_values = random.normals(AttentionProblem::count(p.relative_shape(5)));
+    expect_packed_matches_reference(p, random, context());
+  }
+}
+
+TEST_P(AttentionBackwardTest, packed_sequences_give_the_same_bits_on_any_number_of_threads) {
+  Random random;
+  for (const std::int64_t heads : {1, 3}) {
+    AttentionProblem p({1, heads, heads, 1400, 1400, 8, 8}, random);
+    p.cu_seqlens = attn_test::cumulative({1100, 0, 1, 70, 229});
+    p.causal = true;
+    p.alibi_slopes = random.normals(heads);
+    const std::vector<float> output_gradient = random_gradient(p, random);
+    attn::Context one({.num_threads = 1, .instruction_set = context().instruction_set()});
+    attn::Context many({.num_threads = 5, .instruction_set = context().instruction_set()});
+    expect_same_bits(backward(p, output_gradient, many, false),
+                     backward(p, output_gradient, one, false));
+  }
+}
+
+// NaN in one sequence must not reach the gradients of the others.
+TEST_P(AttentionBackwardTest, packed_sequences_do_not_read_each_other) {
+  Random random;
+  AttentionProblem p({1, 2, 1, 190, 190, 8, 5}, random);
+  p.cu_seqlens = attn_test::cumulative({60, 65, 65});
+  const std::vector<float> output_gradient = random_gradient(p, random);
+  const Gradients clean = backward(p, output_gradient, context(), false);
+  AttentionProblem spoiled = p;
+  for (std::int64_t h = 0; h < 2; ++h) {
+    std::fill_n(spoiled.query.begin() + (h * 190 + 60) * 8, 65 * 8, attn_test::kNaN);
+  }
+  std::fill_n(spoiled.key.begin() + 60 * 8, 65 * 8, attn_test::kNaN);
+  std::fill_n(spoiled.value.begin() + 60 * 5, 65 * 5, attn_test::kNaN);
+  const Gradients got = backward(spoiled, output_gradient, context(), false);
+  for (const std::int64_t s : {0, 2}) {
+    EXPECT_TRUE(same_bits(queries_of(p, got.query, s), queries_of(p, clean.query, s)));
+    EXPECT_TRUE(same_bits(keys_of(p, got.key, s), keys_of(p, clean.key, s)));
+    EXPECT_TRUE(same_bits(keys_of(p, got.value, s), keys_of(p, clean.value, s)));
+  }
+}
+
 TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {

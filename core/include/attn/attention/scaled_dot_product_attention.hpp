@@ -105,6 +105,21 @@ struct AttentionOptions {
   /// The number of keys in each batch entry that are not padding. Shape (B), values in [0, Nk].
   /// Unlike valid_lens, key_lens also move Diagonal::bottom_right().
   LengthsView key_lens = {};
+  /// Packs sequences of different lengths one after the other, without padding: the queries of
+  /// sequence s are rows cu_seqlens[s] … cu_seqlens[s + 1] − 1 of a batch of one. Shape (S + 1).
+  /// The numbers start at 0, never decrease, and end with Nq. Each sequence attends only to itself.
+  /// `diagonal`, causal order, window and distances count from its own first query and key.
+  ///
+  /// Each sequence gets the bits that a separate call would give, with these exceptions: a sequence
+  /// with one query is summed like a query among several; with products of bfloat16 pairs, so is a
+  /// sequence with at most 16 keys among longer sequences; and dropout uses other random numbers.
+  ///
+  /// cu_seqlens cannot be combined with a mask, an additive bias, valid_lens, key_lens, or outputs
+  /// of shape (B, Hq, Nq, Nk).
+  LengthsView cu_seqlens = {};
+  /// The same for the keys, if sequences have different numbers of queries and keys: shape (S + 1),
+  /// ends with Nk. The default is cu_seqlens.
+  LengthsView cu_seqlens_k = {};
 
   /// One extra score per head (Hq), which takes part in the softmax but has no value. The extra
   /// score adds exp(sink_h) to the denominator of the weights.
@@ -157,7 +172,7 @@ struct AttentionOptions {
 /// Exclusion saves time. Keys are processed in tiles of 64 or 128 keys by 48 or 64 queries. A tile
 /// is skipped if causal order, windows, lengths, the mask or a bias of −∞ exclude all of it, and
 /// its keys are not tested one by one if the mask excludes none of it. Skipping does not change the
-/// bits of a result.
+/// bits of a result. Tiles never contain keys of two packed sequences.
 ///
 /// Reproducibility: the bits of a result depend on its own batch entry and head (queries, keys,
 /// values and options), on Nq and Nk, and on the instruction set. They do not depend on the other

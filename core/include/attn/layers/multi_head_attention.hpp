@@ -77,6 +77,10 @@ struct MultiHeadAttentionCall {
   /// Nq, Nk), and `weights`, if set, receives (B, H, Nq, Nk). Positional terms, sinks, a scale, a
   /// softcap above 0 and a window that you set here replace the layer's own. Relative keys and
   /// values are replaced together: setting one of them drops both of the layer's tables.
+  ///
+  /// With packed sequences (cu_seqlens), rotary positions restart in each sequence, unless
+  /// `positions` are given, and dynamic NTK scaling follows the number of keys in the sequence.
+  /// cu_seqlens cannot be combined with a cache.
   AttentionOptions attention = {};
   /// The positions of the call's rows, or none. They affect rotary positions only. The shape is
   /// (Nq) or (B, Nq), as in RotaryPositions, or, for several axes, (A, B, Nq) or (A, 1, Nq), like
