@@ -110,9 +110,10 @@ struct AttentionOptions {
   /// The numbers start at 0, never decrease, and end with Nq. Each sequence attends only to itself.
   /// `diagonal`, causal order, window and distances count from its own first query and key.
   ///
-  /// Each sequence gets the bits that a separate call would give, with these exceptions: a sequence
-  /// with one query is summed like a query among several; with products of bfloat16 pairs, so is a
-  /// sequence with at most 16 keys among longer sequences; and dropout uses other random numbers.
+  /// Each sequence gets the bits that a separate call would give, with three exceptions: a sequence
+  /// with a single query is summed like a query among several; if products of bfloat16 pairs
+  /// compute a sequence with more than 16 keys, they also compute the shorter ones; and dropout
+  /// uses different random numbers.
   ///
   /// cu_seqlens cannot be combined with a mask, an additive bias, valid_lens, key_lens, or outputs
   /// of shape (B, Hq, Nq, Nk).
