@@ -47,6 +47,7 @@ const scores = {
   t5Bias: { table: zeros(4, 1), maxDistance: 8, bidirectional: false },
   ...{ causal: true, window: { left: 1, right: 1 } },
   ...{ validLens: [1, 1], keyLens: [1, 1], mask },
+  ...{ cuSeqlens: undefined, cuSeqlensK: undefined },
 };
 const stages = {
   ...{ needScaledScores: true, needCappedScores: true, needBiasedScores: true },

@@ -360,6 +360,57 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     assert.notDeepEqual(drop({ probability: 0.25, seed: 7, stream: 1 }), dropped);
   });
 
+  test('packed_sequences_attend_only_to_themselves', () => {
+    const lengths = [3, 0, 70, 2];
+    const cuSeqlens = [0, 3, 3, 73, 75];
+    const [query, key, value] = [random.tensor(75, 8), random.tensor(75, 8), random.tensor(75, 6)];
+    const rows = (/** @type {Tensor} */ { data, shape }, /** @type {number} */ s) => ({
+      data: data.slice(cuSeqlens[s] * shape[1], cuSeqlens[s + 1] * shape[1]),
+      shape: [lengths[s], shape[1]],
+    });
+    for (const causal of [false, true]) {
+      const { output } = attn.scaledDotProductAttention(query, key, value, { cuSeqlens, causal });
+      for (const s of [0, 2, 3]) {
+        const [q, k, v] = [query, key, value].map((x) => rows(x, s));
+        const alone = attn.scaledDotProductAttention(q, k, v, { causal });
+        assert.deepEqual(rows(output, s), { ...alone.output });
+      }
+    }
+    const { output } = attn.scaledDotProductAttention(query, key, value, {
+      cuSeqlens: Int32Array.of(0, 75),
+      cuSeqlensK: Int32Array.of(0, 75),
+    });
+    assert.deepEqual(output, attn.scaledDotProductAttention(query, key, value).output);
+  });
+
+  test('packed_sequences_must_cover_all_rows_in_order', () => {
+    const x = random.tensor(6, 4);
+    const attend = (/** @type {AttentionOptions} */ options) => () =>
+      attn.scaledDotProductAttention(x, x, x, options);
+    const errors = [
+      [{ cuSeqlens: [0, 2, 7] }, 'cuSeqlens[2]: got 7, needs a row from 0 to 6'],
+      [{ cuSeqlens: [1, 6] }, 'cuSeqlens: got 1, needs 0 at the beginning'],
+      [{ cuSeqlens: [0, 4, 3, 6] }, 'cuSeqlens: got 3, needs at least 4, the number before it'],
+      [{ cuSeqlens: [0, 4] }, 'cuSeqlens: got 4, needs 6 at the end, the number of queries'],
+      [
+        { cuSeqlensK: [0, 6] },
+        'cuSeqlens: got none, needs the first rows of the sequences of queries',
+      ],
+    ];
+    for (const [options, message] of /** @type {[AttentionOptions, string][]} */ (errors)) {
+      assertThrows(attend(options), 'invalid_argument', message);
+    }
+    const others = /** @type {const} */ ([
+      ['weights', { needWeights: true }],
+      ['validLens', { validLens: [3] }],
+      ['mask', { mask: { data: [true], shape: [1] } }],
+    ]);
+    for (const [name, options] of others) {
+      const message = `${name}: got a tensor, needs none, because cuSeqlens is set`;
+      assertThrows(attend({ cuSeqlens: [0, 6], ...options }), 'invalid_argument', message);
+    }
+  });
+
   test('errors_name_the_argument_what_it_got_and_what_it_needs', () => {
     const t = (/** @type {number[]} */ ...shape) => random.tensor(...shape);
     const call = attn.scaledDotProductAttention.bind(attn);
