@@ -83,22 +83,58 @@ void choose_lengths(Choices& choices, std::int64_t count, std::int64_t num_keys,
   }
 }
 
-void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
+/// A mask of this shape: random elements, or rectangles whose elements are all equal, so that whole
+/// tiles are excluded or attended to.
+std::vector<std::uint8_t> choose_mask(Choices& choices, Random& random,
+                                      const std::vector<std::int64_t>& shape, double chance) {
+  std::vector<std::uint8_t> mask(static_cast<std::size_t>(AttentionProblem::count(shape)));
+  const bool is_structured = choices.one_in(2);
+  const std::int64_t rows = is_structured ? choices.integer(1, 70) : 1;
+  const std::int64_t cols = is_structured ? choices.integer(1, 140) : 1;
+  const std::int64_t width = shape.empty() ? 1 : shape.back();
+  const std::int64_t each = (width + cols - 1) / cols;
+  std::vector<std::uint8_t> rectangles;
+  for (std::size_t at = 0; at < mask.size(); ++at) {
+    const std::int64_t row = static_cast<std::int64_t>(at) / width;
+    const std::int64_t col = static_cast<std::int64_t>(at) % width;
+    const auto rectangle = static_cast<std::size_t>(row / rows * each + col / cols);
+    while (rectangles.size() <= rectangle) rectangles.push_back(random.chance(chance) ? 1 : 0);
+    mask[at] = rectangles[rectangle];
+  }
+  return mask;
+}
+
+/// Chooses options that apply to whole batch entries. Packed sequences do not support them.
+void choose_entry_options(Choices& choices, Random& random, AttentionProblem& p) {
   const AttentionSizes& s = p.sizes;
-  if (choices.one_in(3)) p.scale = random.uniform(-1, 1);
-  if (choices.one_in(3)) p.softcap = random.uniform(0.5F, 30);
   if (choices.one_in(3)) {
     p.bias_shape = choose_mask_shape(choices, p);
     p.bias = random.normals(AttentionProblem::count(p.bias_shape));
-    for (float& value : p.bias) {
-      if (random.chance(0.2)) value = -std::numeric_limits<float>::infinity();
+    const auto attended = choose_mask(choices, random, p.bias_shape, 0.8);
+    for (std::size_t i = 0; i < p.bias.size(); ++i) {
+      if (!attended[i]) p.bias[i] = -std::numeric_limits<float>::infinity();
     }
   }
   if (choices.one_in(3)) {
     p.mask_shape = choose_mask_shape(choices, p);
-    p.mask.resize(static_cast<std::size_t>(AttentionProblem::count(p.mask_shape)));
-    for (std::uint8_t& value : p.mask) value = random.chance(0.7) ? 1 : 0;
+    p.mask = choose_mask(choices, random, p.mask_shape, 0.7);
   }
+  if (choices.one_in(3)) {
+    const bool per_query = choices.one_in(2);
+    choose_lengths(choices, per_query ? s.batch * s.num_queries : s.batch, s.num_keys,
+                   p.valid_lens);
+  }
+  if (choices.one_in(3)) choose_lengths(choices, s.batch, s.num_keys, p.key_lens);
+  if (choices.one_in(4)) {
+    p.dropout = random.uniform(0, 0.9F);
+    p.dropout_random = {choices.bits<std::uint64_t>(), choices.bits<std::uint64_t>()};
+  }
+}
+
+void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
+  const AttentionSizes& s = p.sizes;
+  if (choices.one_in(3)) p.scale = random.uniform(-1, 1);
+  if (choices.one_in(3)) p.softcap = random.uniform(0.5F, 30);
   if (choices.one_in(3)) {
     p.causal = true;
     p.diagonal = choose_diagonal(choices);
@@ -111,13 +147,6 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
     p.diagonal = choose_diagonal(choices);
     p.window = window;
   }
-  if (choices.one_in(3)) {
-    const bool per_query = choices.one_in(2);
-    choose_lengths(choices, per_query ? s.batch * s.num_queries : s.batch, s.num_keys,
-                   p.valid_lens);
-  }
-  if (choices.one_in(3)) choose_lengths(choices, s.batch, s.num_keys, p.key_lens);
-
   if (choices.one_in(2)) p.diagonal = attn::Diagonal::offset(choices.integer(-50, 50));
   p.max_distance = choices.integer(0, 12);
   p.relative_per_head = choices.one_in(2);
@@ -141,10 +170,6 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
     p.diagonal = attn::Diagonal::bottom_right();
   }
   if (choices.one_in(4)) p.sinks = random.normals(s.query_heads);
-  if (choices.one_in(4)) {
-    p.dropout = random.uniform(0, 0.9F);
-    p.dropout_random = {choices.bits<std::uint64_t>(), choices.bits<std::uint64_t>()};
-  }
 }
 
 /// Writes a NaN, which must either reach the output or not be read at all. (Infinity is not used,
@@ -154,6 +179,43 @@ void spoil(Choices& choices, std::vector<float>& values) {
   if (values.empty() || !choices.one_in(6)) return;
   const std::size_t at = choices.bits<std::uint32_t>() % values.size();
   values[at] = std::numeric_limits<float>::quiet_NaN();
+}
+
+/// Packs sequences into a call, and compares each sequence with the reference.
+void call_packed(Choices& choices) {
+  attn::Context& context = context_of(choices);
+  Random random;
+  random.engine().seed(choices.bits<std::uint32_t>());
+  AttentionSizes sizes = choose_sizes(choices);
+  sizes.batch = 1;
+  const bool has_key_lengths = choices.one_in(2);
+  std::vector<std::int32_t> lengths, key_lengths;
+  const std::int64_t sequences = choices.integer(1, 5);
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    const std::int64_t most = choices.one_in(4) ? 130 : 20;
+    lengths.push_back(static_cast<std::int32_t>(choices.integer(0, most)));
+    key_lengths.push_back(static_cast<std::int32_t>(choices.integer(0, most)));
+  }
+  if (!has_key_lengths) key_lengths = lengths;
+  const std::vector<std::int32_t> starts = attn_test::cumulative(lengths);
+  const std::vector<std::int32_t> key_starts = attn_test::cumulative(key_lengths);
+  sizes.num_queries = starts.back();
+  sizes.num_keys = key_starts.back();
+  AttentionProblem p(sizes, random);
+  p.cu_seqlens = starts;
+  if (has_key_lengths) p.cu_seqlens_k = key_starts;
+  p.layout = static_cast<Layout>(choices.integer(0, 4));
+  choose_options(choices, random, p);
+  spoil(choices, p.key);
+  spoil(choices, p.value);
+  const attn_test::AttentionOutputs got = attn_test::attend(p, context, {.log_sum_exp = true});
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    const reference::AttentionResult exact = attn_test::sequence_of(p, s).expected();
+    EXPECT_TRUE(attn_test::is_within(attn_test::queries_of(p, got.output, s), exact.output,
+                                     exact.output_error));
+    EXPECT_TRUE(attn_test::is_within(attn_test::queries_of(p, got.log_sum_exp, s),
+                                     exact.log_sum_exp, exact.log_sum_exp_error));
+  }
 }
 
 /// Makes a call with valid arguments and compares every number with the reference.
@@ -167,6 +229,7 @@ void call_right(Choices& choices) {
   }
   p.layout = static_cast<Layout>(choices.integer(0, 4));
   choose_options(choices, random, p);
+  choose_entry_options(choices, random, p);
   spoil(choices, p.key);
   spoil(choices, p.value);
   attn_test::expect_matches_reference(p, context);
@@ -211,6 +274,7 @@ void call_stored(Choices& choices) {
   const AttentionSizes& s = p.sizes;
   p.layout = static_cast<Layout>(choices.integer(0, 4));
   choose_options(choices, random, p);
+  choose_entry_options(choices, random, p);
   // Some numbers are too small for the type to represent with its full precision.
   const float unit = choices.one_in(4) ? 0x1p-14F : 1.0F;
   for (float& value : p.key) value *= unit;
@@ -364,6 +428,8 @@ void call_any(Choices& choices) {
   const auto slopes = optional({s.query_heads});
   const auto sinks = optional({s.query_heads});
   const auto t5_table = optional({choices.integer(0, 40), s.query_heads});
+  const auto cu_seqlens = lengths();
+  const auto cu_seqlens_k = lengths();
   const auto valid_lens = lengths();
   const auto key_lens = lengths();
   auto mask = attn_test::HostTensor<std::uint8_t>();
@@ -386,6 +452,8 @@ void call_any(Choices& choices) {
   }
   options.valid_lens = valid_lens.view();
   options.key_lens = key_lens.view();
+  options.cu_seqlens = cu_seqlens.view();
+  options.cu_seqlens_k = cu_seqlens_k.view();
   options.diagonal = choose_diagonal(choices);
   options.causal = choices.one_in(3);
   if (choices.one_in(8)) options.diagonal = attn::Diagonal::offset(choices.bits<std::int64_t>());
@@ -417,6 +485,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::int64_t choice = choices.integer(0, 7);
   if (choice % 2 == 1) {
     call_any(choices);
+  } else if (choice == 4) {
+    call_packed(choices);
   } else if (choice == 6) {
     choices.one_in(4) ? call_merged(choices) : call_stored(choices);
   } else {

@@ -222,6 +222,26 @@ await everyVariant('MultiHeadAttention', (attn) => {
     assertThrows(() => mha.parameter('in_proj_weight'), 'disposed', message);
   });
 
+  test('rotary_positions_restart_in_packed_sequences', () => {
+    const layer = { dModel: 8, numHeads: 2, positions: { rotary: {} }, seed: 1 };
+    const mha = new attn.MultiHeadAttention(layer);
+    const encoder = new attn.TransformerEncoderLayer({ ...layer, dimFeedforward: 16 });
+    const x = new Random().tensor(1, 7, 8);
+    const attention = { cuSeqlens: [0, 3, 7], causal: true };
+    const attended = mha.forward(x, x, x, attention).output;
+    const encoded = encoder.forward(x, { attention }).output;
+    for (const [begin, end] of [
+      [0, 3],
+      [3, 7],
+    ]) {
+      const rows = (/** @type {Tensor} */ { data }) => data.slice(8 * begin, 8 * end);
+      const own = { data: rows(x), shape: [1, end - begin, 8] };
+      const causal = { causal: true };
+      assert.deepEqual(rows(attended), mha.forward(own, own, own, causal).output.data);
+      assert.deepEqual(rows(encoded), encoder.forward(own, { attention: causal }).output.data);
+    }
+  });
+
   test('errors_name_the_argument_what_it_got_and_what_it_needs', () => {
     const mha = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2 });
     const x = random.tensor(3, 8);
