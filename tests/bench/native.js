@@ -16,7 +16,7 @@ import { kVocabulary } from './works.js';
 /** @import { Solver } from './nativeJobs.js' */
 /** @import { PyTorch } from './pytorch.js' */
 /** @import { MeasuredRow } from './result.js' */
-/** @import { AttentionShape, GradientsWork, StepWork, Work } from './works.js' */
+/** @import { AttentionShape, DocumentsWork, GradientsWork, StepWork, Work } from './works.js' */
 
 const require = createRequire(import.meta.url);
 
@@ -154,6 +154,8 @@ function solversFor(work, context, threads, pytorch) {
       return fewerBytesSolvers(work, context, threads, pytorch);
     case 'attention':
       return attentionSolvers(work.shape, work.hasPeers ?? false, context, threads);
+    case 'documents':
+      return documentsSolvers(work, context);
     case 'layer': {
       const { tokens, width } = work.shape;
       const deviation = 1 / Math.sqrt(width);
@@ -286,6 +288,28 @@ function attentionSolvers(shape, hasPeers, context, threads) {
     return largest;
   };
   return { solvers, check };
+}
+
+/**
+ * @param {DocumentsWork} work
+ * @param {object} context
+ * @returns {Solvers}
+ */
+function documentsSolvers({ shape, separation }, context) {
+  const count = shape.heads * shape.keys * shape.dim;
+  const inputs = [1, 2, 3].map((seed) => normal(count, seed));
+  const solve = (/** @type {string} */ name, /** @type {number} */ by, each = shape.each) => {
+    const output = floats(count);
+    const args = [...inputs, output];
+    const job = attnNode().documents(context, { ...shape, each, separation: by }, ...args);
+    return solver(name, job, output, args);
+  };
+  if (separation === 'cu_seqlens') {
+    return { solvers: [solve('attn', 1), solve('separate calls', 2)] };
+  }
+  // Without a mask the results differ.
+  const whole = solve('without a mask', 2, shape.keys);
+  return { solvers: [solve('attn', 0), { ...whole, output: undefined }] };
 }
 
 /**

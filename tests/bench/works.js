@@ -12,6 +12,8 @@
  * @property {number} [window]  number of keys that a query attends to: the key at its own position,
  *   and earlier keys
  *
+ * @typedef {{ heads: number, keys: number, dim: number, each: number }} DocumentsShape  documents of
+ *   `each` tokens that follow one another
  * @typedef {{ tokens: number, width: number, heads: number }} LayerShape
  * @typedef {{ rows: number, depth: number, columns: number }} ProductShape
  * @typedef {{ rows: number, width: number }} TableShape
@@ -41,6 +43,9 @@
  * @property {boolean} [isLong]  skipped in a quick run
  *
  * @typedef {WorkOfAnyKind & { kind: 'attention', shape: AttentionShape }} AttentionWork
+ * @typedef {WorkOfAnyKind & {
+ *   kind: 'documents', shape: DocumentsShape, separation: 'mask' | 'cu_seqlens'
+ * }} DocumentsWork
  * @typedef {WorkOfAnyKind & { kind: 'layer', shape: LayerShape }} LayerWork
  * @typedef {WorkOfAnyKind & { kind: 'product', shape: ProductShape }} ProductWork
  * @typedef {WorkOfAnyKind & { kind: 'sinusoid', shape: TableShape }} SinusoidWork
@@ -57,7 +62,7 @@
  *   kind: 'stored weights', shape: ProductShape, type: 'bfloat16'
  * }} StoredWeightsWork  a layer with weights of this type
  * @typedef {StoredAttentionWork | StoredCacheWork | StoredWeightsWork} FewerBytesWork
- * @typedef {AttentionWork | LayerWork | ProductWork | SinusoidWork | GradientsWork | StepWork
+ * @typedef {AttentionWork | DocumentsWork | LayerWork | ProductWork | SinusoidWork | GradientsWork | StepWork
  *   | FewerBytesWork} Work
  */
 
@@ -110,6 +115,63 @@ function oneQuery(heads, keys, targets) {
     roof: /** @type {const} */ ('read'),
   };
   return attention(name, { heads, queries: 1, keys }, more);
+}
+
+/** Instruction sets that process keys in tiles of 128 instead of 64. */
+const kLargeTiles = ['avx512', 'avx512_bf16', 'amx_bf16'];
+
+/**
+ * The share of tiles, of 48 queries by `tile` keys, that contain a query and a key of one document.
+ * @param {number} keys
+ * @param {number} each
+ * @param {number} tile
+ */
+function attendedTiles(keys, each, tile) {
+  let attended = 0;
+  let all = 0;
+  for (let first = 0; first < keys; first += 48) {
+    const last = Math.min(first + 48, keys) - 1;
+    const begin = Math.floor(first / each) * each;
+    const end = Math.min((Math.floor(last / each) + 1) * each, keys);
+    attended += Math.ceil(end / tile) - Math.floor(begin / tile);
+    all += Math.ceil(keys / tile);
+  }
+  return attended / all;
+}
+
+/**
+ * Documents of 64 tokens in eight heads. With a mask, the peer is attention without a mask, and the
+ * target is a share of the speed-up that blocks and tiles allow. With cu_seqlens, the peer is one
+ * call for each document.
+ * @param {number} keys
+ * @returns {DocumentsWork[]}
+ */
+function documents(keys) {
+  const shape = { heads: 8, keys, dim: 64, each: 64 };
+  const limit = (/** @type {number} */ tile) => 1 / attendedTiles(keys, shape.each, tile);
+  const limits = `limit ${limit(64).toFixed(1)}×, with tiles of 128 ${limit(128).toFixed(1)}×`;
+  const work = {
+    kind: /** @type {const} */ ('documents'),
+    shape,
+    amount: 4 * shape.heads * keys * shape.each * shape.dim,
+    unit: /** @type {const} */ ('GFLOP/s'),
+    roof: /** @type {const} */ ('multiply-add'),
+  };
+  const name = `${keys / shape.each} documents of ${shape.each}`;
+  return [
+    {
+      ...work,
+      name: `${name}, mask (${limits})`,
+      separation: 'mask',
+      targets: [{ measure: 'ratio', least: 0.85 * limit(128), kernels: kLargeTiles }],
+    },
+    {
+      ...work,
+      name: `${name}, cu_seqlens`,
+      separation: 'cu_seqlens',
+      targets: [{ measure: 'ratio', least: 0.95 }],
+    },
+  ];
 }
 
 /** @param {number} tokens @param {number} width @param {number} heads @param {Target[]} targets @returns {LayerWork} */
@@ -329,6 +391,8 @@ export const kNativeWorks = [
   ...kWindowLengths.map((keys) =>
     attention(windowName(keys), { keys, window: kWindow }, { hasPeers: false }),
   ),
+  ...documents(1024),
+  ...documents(4096),
   oneQuery(8, 2048, nearMemory),
   oneQuery(32, 4096, nearMemory),
   attention(

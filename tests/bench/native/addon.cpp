@@ -243,6 +243,53 @@ napi_value attention(const Arguments& args) {
                           }));
 }
 
+/// Arguments: (context, { heads, keys, dim, each, separation }, q, k, v, output): self-attention
+/// over documents of `each` tokens that follow one another. They are separated by a mask
+/// (separation 0), by cu_seqlens (1) or by calls (2). Queries, keys, values and output are (tokens,
+/// heads, dim).
+napi_value documents(const Arguments& args) {
+  const ContextPointer context = args.object<ContextPointer>(0);
+  const std::int64_t heads = args.integer(1, "heads");
+  const std::int64_t tokens = args.integer(1, "keys");
+  const std::int64_t each = args.integer(1, "each");
+  const auto rows = [&](int i) {
+    return attn::Tensor(args.floats(i).data, {1, tokens, heads * args.integer(1, "dim")});
+  };
+  const attn::Tensor q = rows(2), k = rows(3), v = rows(4), output = rows(5);
+  const auto attend = [=](std::int64_t begin, std::int64_t end,
+                          const attn::AttentionOptions& options) {
+    const auto part = [&](const attn::Tensor& x) {
+      return x.slice(1, begin, end).split_heads(heads);
+    };
+    attn::scaled_dot_product_attention(part(q), part(k), part(v), part(output), options, *context);
+  };
+  switch (args.integer(1, "separation")) {
+    case 0: {
+      std::vector<std::uint8_t> mask;
+      for (std::int64_t i = 0; i < tokens * tokens; ++i) {
+        mask.push_back(i / tokens / each == i % tokens / each);
+      }
+      return make_object<Job>(args, repeated([=, mask = std::move(mask)] {
+                                attend(0, tokens, {.mask = {mask.data(), {tokens, tokens}}});
+                              }));
+    }
+    case 1: {
+      std::vector<std::int64_t> starts;
+      for (std::int64_t i = 0; i < tokens; i += each) starts.push_back(i);
+      starts.push_back(tokens);
+      return make_object<Job>(args, repeated([=, starts = std::move(starts)] {
+                                attend(0, tokens, {.cu_seqlens = starts});
+                              }));
+    }
+    default:
+      return make_object<Job>(args, repeated([=] {
+                                for (std::int64_t i = 0; i < tokens; i += each) {
+                                  attend(i, std::min(i + each, tokens), {});
+                                }
+                              }));
+  }
+}
+
 /// Arguments: (context, { heads, keys, dim, type }, q, k, v, output); one query over a cache of the
 /// given type
 napi_value decode(const Arguments& args) {
@@ -604,6 +651,7 @@ NAPI_MODULE_INIT() {
   add<&context>(env, exports, "context");
   add<&instruction_set>(env, exports, "instructionSet");
   add<&attention>(env, exports, "attention");
+  add<&documents>(env, exports, "documents");
   add<&decode>(env, exports, "decode");
   add<&narrow>(env, exports, "narrow");
   add<&widen>(env, exports, "widen");
