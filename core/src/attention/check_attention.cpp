@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <span>
+#include <utility>
 
 #include "validation.hpp"
 
@@ -153,18 +154,17 @@ void check_packed(const AttentionTerms& p) {
     require_equal("cu_seqlens_k", "length", o.cu_seqlens_k.size(0), "cu_seqlens",
                   o.cu_seqlens.size(0));
   }
-  const auto reject = [](const char* name, const auto& view) {
-    if (view.is_none()) return;
-    fail_value(name, "a tensor", {"none, because ", Name("cu_seqlens"), " is set"});
-  };
-  reject("mask", o.mask);
-  reject("bias", o.bias);
-  reject("valid_lens", o.valid_lens);
-  reject("key_lens", o.key_lens);
-  reject("scaled_scores", o.scaled_scores);
-  reject("capped_scores", o.capped_scores);
-  reject("biased_scores", o.biased_scores);
-  reject("weights", o.weights);
+  const std::pair<const char*, bool> rejected[] = {{"mask", o.mask.is_none()},
+                                                   {"bias", o.bias.is_none()},
+                                                   {"valid_lens", o.valid_lens.is_none()},
+                                                   {"key_lens", o.key_lens.is_none()},
+                                                   {"scaled_scores", o.scaled_scores.is_none()},
+                                                   {"capped_scores", o.capped_scores.is_none()},
+                                                   {"biased_scores", o.biased_scores.is_none()},
+                                                   {"weights", o.weights.is_none()}};
+  for (const auto& [name, is_none] : rejected) {
+    if (!is_none) fail_value(name, "a tensor", {"none, because ", Name("cu_seqlens"), " is set"});
+  }
 }
 
 /// Checks the options, and broadcasts their tensors in place.
@@ -192,6 +192,38 @@ void check_terms(AttentionTerms& p) {
 }
 
 }  // namespace
+
+std::int64_t AttentionTerms::first_query(std::int64_t e) const {
+  return is_packed() ? options.cu_seqlens(e) : 0;
+}
+
+std::int64_t AttentionTerms::queries_of(std::int64_t e) const {
+  return is_packed() ? first_query(e + 1) - first_query(e) : num_queries;
+}
+
+std::int64_t AttentionTerms::first_key(std::int64_t e) const {
+  return options.cu_seqlens_k.is_none() ? first_query(e) : options.cu_seqlens_k(e);
+}
+
+std::int64_t AttentionTerms::keys_of(std::int64_t e) const {
+  return is_packed() ? first_key(e + 1) - first_key(e) : num_keys;
+}
+
+std::int64_t AttentionTerms::unpadded_keys_of(std::int64_t e) const {
+  return options.key_lens.is_none() ? keys_of(e) : options.key_lens(e);
+}
+
+std::int64_t AttentionTerms::offset_of(std::int64_t e) const {
+  return std::clamp(options.diagonal.resolve(queries_of(e), unpadded_keys_of(e)), -kFar, kFar);
+}
+
+double AttentionTerms::pairs() const {
+  double sum = 0;
+  for (std::int64_t e = 0; e < entries(); ++e) {
+    sum += static_cast<double>(queries_of(e) * keys_of(e));
+  }
+  return sum;
+}
 
 void check_attention_numbers(const AttentionOptions& o) {
   if (o.scale && !std::isfinite(*o.scale)) fail_value("scale", *o.scale, {"a finite number"});

@@ -43,17 +43,14 @@ struct AttentionTerms : AttentionSizes {
   // keys are consecutive rows of the tensors of batch entry batch_of(e).
   std::int64_t entries() const { return is_packed() ? options.cu_seqlens.size(0) - 1 : batch; }
   std::int64_t batch_of(std::int64_t e) const { return is_packed() ? 0 : e; }
-  std::int64_t first_query(std::int64_t e) const { return is_packed() ? options.cu_seqlens(e) : 0; }
-  std::int64_t queries_of(std::int64_t e) const {
-    return is_packed() ? first_query(e + 1) - first_query(e) : num_queries;
-  }
-  std::int64_t first_key(std::int64_t e) const {
-    if (options.cu_seqlens_k.is_none()) return first_query(e);
-    return options.cu_seqlens_k(e);
-  }
-  std::int64_t keys_of(std::int64_t e) const {
-    return is_packed() ? first_key(e + 1) - first_key(e) : num_keys;
-  }
+  std::int64_t first_query(std::int64_t e) const;
+  std::int64_t queries_of(std::int64_t e) const;
+  std::int64_t first_key(std::int64_t e) const;
+  std::int64_t keys_of(std::int64_t e) const;
+  /// The number of keys in entry e, not counting padding.
+  std::int64_t unpadded_keys_of(std::int64_t e) const;
+  /// The position of query 0 of entry e among the keys.
+  std::int64_t offset_of(std::int64_t e) const;
 
   /// The number of tables: one per entry if entries differ in their lengths, otherwise one.
   bool differs_by_entry() const {
@@ -67,24 +64,8 @@ struct AttentionTerms : AttentionSizes {
     return is_packed() ? first_query(e) : table_of(e) * num_queries;
   }
 
-  /// The position of query 0 of entry e among the keys.
-  std::int64_t offset_of(std::int64_t e) const {
-    return std::clamp(options.diagonal.resolve(queries_of(e), unpadded_keys_of(e)), -kFar, kFar);
-  }
-
-  /// The number of keys in entry e, not counting padding.
-  std::int64_t unpadded_keys_of(std::int64_t e) const {
-    return options.key_lens.is_none() ? keys_of(e) : options.key_lens(e);
-  }
-
   /// The number of pairs of a query and a key of the same entry, for one head.
-  double pairs() const {
-    double sum = 0;
-    for (std::int64_t e = 0; e < entries(); ++e) {
-      sum += static_cast<double>(queries_of(e) * keys_of(e));
-    }
-    return sum;
-  }
+  double pairs() const;
 
   /// True if the call has a single query, which splits its keys into parts.
   bool has_one_query() const { return num_queries == 1 && !is_packed(); }
