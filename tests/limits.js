@@ -5,20 +5,20 @@
  * and the registration of names and types take 33 kB of `attn` and 45 kB of `training`.
  */
 export const kMaxWasmBytes = {
-  attn: { raw: 420e3, gzip: 189e3 },
-  training: { raw: 581e3, gzip: 254e3 },
-  models: { raw: 568e3, gzip: 252e3 },
+  attn: { raw: 425e3, gzip: 191e3 },
+  training: { raw: 588e3, gzip: 257e3 },
+  models: { raw: 573e3, gzip: 254e3 },
 };
 
 /** The complete API with its glue, both as a bundler writes it and as the package contains it. */
 export const kMaxApiBytes = {
   'attn.glue.js': {
-    bundled: { brotli: 36_500, gzip: 41_000 },
+    bundled: { brotli: 36_500, gzip: 41_200 },
     unbundled: { brotli: 50_000 },
   },
   // Bundlers copy the glue of threaded builds unchanged.
   'attn-threads.glue.js': {
-    bundled: { brotli: 44_500, gzip: 51_500 },
+    bundled: { brotli: 44_700, gzip: 51_500 },
     unbundled: { brotli: 53_000 },
   },
 };
