@@ -109,3 +109,30 @@ test('arcs of a model that the reader opened can be cut', async () => {
   await becomes(() => cutsIn(page).count(), 1);
   await becomes(async () => (await changeIn(page)) !== 0, true);
 });
+
+test('silencing each head shows which heads the prediction depends on', async () => {
+  const page = await site.visit(`${link.replace('.cut', '.silence')}`);
+  const changes = () =>
+    page
+      .locator('#silence [data-silenced]')
+      .evaluateAll((all) =>
+        all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.silenced)),
+      );
+  // Three layers with four heads and a feed-forward network each.
+  await becomes(async () => (await changes()).length, 15);
+  const byMean = await changes();
+  assert.deepEqual(
+    byMean,
+    byMean.toSorted((a, b) => Math.abs(b) - Math.abs(a)),
+  );
+  await page.locator('#silence').getByRole('radio', { name: 'zeros' }).check({ force: true });
+  await becomes(async () => (await changes())[0] !== byMean[0], true);
+  // A head in the list is the head that the figures show.
+  const head = page.locator('#silence').getByRole('button', { name: /^layer 3, head 2/ });
+  await head.click();
+  await becomes(
+    async () => /layer=3&/.test(new URL(page.url()).hash) && page.url().includes('head=2'),
+    true,
+  );
+  assert.equal(await overflow(page), 0);
+});

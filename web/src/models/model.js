@@ -66,7 +66,7 @@ import { Kept } from '../work/kept.js';
  *
  * @typedef {Pick<Given, import('../core/sentence.js').Name>} Chosen the settings
  *
- * @typedef {'next' | 'cut' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
+ * @typedef {'next' | 'cut' | 'silence' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
  * @typedef {{ signal: AbortSignal, onProgress?: (progress: any) => void }} Answering
  * @typedef {{ ids: number[], place: number, count: number, temperature: number, topK: number, seed:
  *   number }} Writing place: index of the first new token in the whole sentence
@@ -95,6 +95,11 @@ import { Kept } from '../work/kept.js';
  * @property {Likely[]} after predictions with the cuts
  * @property {{ id: number, label: string, before: number, after: number }} chosen the log-probability of
  *   the followed token without and with the cuts
+ *
+ * @typedef {object} SilenceAnswer
+ * @property {{ label: string, before: number }} chosen the followed token and its log-probability
+ * @property {{ layer: number, head: number | null, change: number }[]} changes the change of its
+ *   log-probability for each silenced part; head: null for the layer's feed-forward network
  *
  * @typedef {object} Known the parameters of a layer
  * @property {Record<string, Tensor>} parameters by the id of the stage that they compute

@@ -49,6 +49,8 @@ export const texts = {
     'A head’s weights show where it looks, but not whether that matters. So take an arc away. Then the [query] no longer looks at that [key], the other weights of its row grow until they add up to 1 again, and the model predicts the next token once more. If the prediction changes, the model used the arc.',
     'In the last layer only the last row can matter, because the prediction is read there. In earlier layers, other rows matter, too: a word may collect news that the last word fetches one layer later.',
   ],
+  silence:
+    'An arc is one number of one head. You can also ask which heads matter at all. Silence each head, and each feed-forward network, one after another, and see how the prediction changes.',
   alignment: [
     'Attention is older than the Transformer. In 2014, machines translated with two recurrent networks: one read the sentence word by word, and the other wrote the translation. The writer had only the last state of the reader, a single vector for everything it had read. Long sentences were lost on the way. Bahdanau, Cho and Bengio let the writer look back. Before it writes a word, the writer compares its state with the reader’s state at every word, and takes a weighted mean of the reader’s states.',
     'Here the comparison is not a dot product but a small network with one hidden layer. This is called additive attention. The sentences come from Figure 3 of the paper, where French reverses “European Economic”. Look for the part where the line of strong cells runs backwards. The networks that read one sentence and write the other are [GRUs|GRU].',

@@ -24,9 +24,11 @@ await testLanguagePrograms(
   'what may come next with cuts',
   (settings, learned) => nextWordCode(settings, learned, { temperature: 1, topK: 0, cuts }),
   (model) => {
-    const { logits } = model.cut(ids, knockOutOf(cuts, model.config.numLayers), {
-      ...{ layer: 0, positions: true },
-    });
+    const { logits } = model.changed(
+      ids,
+      { knockOut: knockOutOf(cuts, model.config.numLayers) },
+      { layer: 0, positions: true },
+    );
     const next = candidates(logits, { temperature: 1, topK: 0 });
     return next.slice(0, 10).flatMap(({ id, probability }) => [id, probability]);
   },

@@ -230,20 +230,20 @@ export class LanguageModel {
   }
 
   /**
-   * Predicts the token after a text while some queries may not look at some keys.
+   * Predicts the token after a text while some of the model's values are changed.
    * @param {ArrayLike<number>} ids
-   * @param {import('attn').KnockedOutKey[]} knockOut
+   * @param {import('attn').InterventionOptions} changes
    * @param {{ layer: number, positions: boolean }} options layer: the layer whose weights are returned
    * @returns {{ logits: Float32Array, weights: Tensor }} (V) and (heads, n, n)
    */
-  cut(ids, knockOut, { layer, positions }) {
+  changed(ids, changes, { layer, positions }) {
     const embedding = this.embed(ids);
     const { base } = this.config;
     const added = positions && !this.rotary;
     const x = added ? this.#attn.positionalEncoding(embedding, { base }) : embedding;
     const name = `layers.${layer}.self_attn.weights`;
     const { output, intermediates } = this.stack(positions).forward(x, {
-      ...{ attention: { causal: true }, intermediates: [name], knockOut },
+      ...{ attention: { causal: true }, intermediates: [name], ...changes },
     });
     const [rows, width] = output.shape;
     const last = { data: output.data.subarray((rows - 1) * width), shape: [1, width] };

@@ -6,7 +6,7 @@ import { written } from '../../drawing/numbers.js';
 import { Kept } from '../../work/kept.js';
 import { cutAnswer } from '../cutAnswer.js';
 import { Layered, mostHere, sized } from '../model.js';
-import { candidates, chosen } from './languageModel.js';
+import { candidates, chosen, logSumExp } from './languageModel.js';
 import * as texts from '../../texts/models.js';
 
 /**
@@ -189,9 +189,11 @@ export class Pages extends Layered {
    */
   *cut({ ids, layer, encoding, cuts, token, drawn }) {
     const run = (/** @type {import('../../core/cuts.js').Cut[]} */ cuts) =>
-      this.model.cut(ids, knockOutOf(cuts, this.config.numLayers), {
-        ...{ layer, positions: encoding !== 'none' },
-      });
+      this.model.changed(
+        ids,
+        { knockOut: knockOutOf(cuts, this.config.numLayers) },
+        { layer, positions: encoding !== 'none' },
+      );
     const before = run([]);
     yield null;
     const after = cuts.length ? run(cuts) : before;
@@ -203,6 +205,32 @@ export class Pages extends Layered {
       (logits) => candidates(logits, { temperature: 1, topK: 0 }).slice(0, drawn),
       (id) => this.tokens.label(id, ids),
     );
+  }
+
+  /**
+   * How the prediction after the last token changes when one part of the model is silenced.
+   * @param {{ ids: number[], encoding: string, token: number, replacement: 'zero' | 'mean' }} given
+   * @returns {Generator<null, import('../model.js').SilenceAnswer>}
+   */
+  *silence({ ids, encoding, token, replacement }) {
+    const { numLayers, numHeads, vocabularySize } = this.config;
+    const positions = encoding !== 'none';
+    const run = (/** @type {import('attn').AblatedValue[]} */ ablate) =>
+      this.model.changed(ids, { ablate }, { layer: 0, positions }).logits;
+    const logits = run([]);
+    const isKnown = token >= 0 && token < vocabularySize;
+    const id = isKnown ? token : candidates(logits, { temperature: 1, topK: 1 })[0].id;
+    const before = logits[id] - logSumExp(logits);
+    const changes = [];
+    for (let layer = 0; layer < numLayers; layer++) {
+      for (const head of [...Array(numHeads).keys(), null]) {
+        yield null;
+        const name = `layers.${layer}.${head === null ? 'mlp_out' : 'self_attn.head_output'}`;
+        const after = run([{ name, head: head ?? undefined, replacement }]);
+        changes.push({ layer, head, change: after[id] - logSumExp(after) - before });
+      }
+    }
+    return { chosen: { label: this.tokens.label(id, ids), before }, changes };
   }
 
   /**

@@ -181,7 +181,9 @@ export class Own {
   async answer(question, given, options) {
     if (this.#isClosed) return null;
     try {
-      return { value: await this.ask(question, given, options) };
+      // The page asks this model only for what its worker can compute.
+      const method = /** @type {Method} */ (question);
+      return { value: await this.ask(method, given, options) };
     } catch (error) {
       if (this.#isClosed) return null;
       throw error;

@@ -40,6 +40,8 @@ export const properties = {
     'all',
   ]),
   cutToken: integer(-1, { min: -1, max: 2 ** 31 - 1 }),
+  /** The numbers that replace the output of a silenced part. */
+  silenceBy: choice(/** @type {'mean' | 'zero'} */ ('mean'), ['mean', 'zero']),
 
   /** The aligned sentences: the source, which is read, and the target, which is written. */
   source: text('The agreement on the European Economic Area was signed in August 1992.', 2000),

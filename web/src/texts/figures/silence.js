@@ -1,0 +1,26 @@
+/** The texts of the figure in which parts of a language model are silenced. */
+
+export const title = 'Which heads matter here?';
+/** @param {{ layer: number, head: number | null }} part */
+export const part = ({ layer, head }) =>
+  head === null ? `layer ${layer + 1}, feed-forward` : `layer ${layer + 1}, head ${head + 1}`;
+export const parts = 'Changes of the log-probability, by part';
+/** @param {{ layer: number, head: number | null }} at */
+export const look = (at) => `show ${part(at)}`;
+/** @param {{ label: string, share: string }} of */
+export const chosen = ({ label, share }) =>
+  `“${label}” has probability ${share}. The bars show how its log-probability changes when one head, or one feed-forward network, is silenced. The largest change comes first.`;
+/** What was done, and what does not follow from it. */
+export const done = {
+  zero: 'A silenced part gives 0. The model never met such zeros in training, so part of the change may come from numbers that are unusual.',
+  mean: 'A silenced part gives the same numbers at every token: their mean over your sentence. So it still says what all tokens have in common, and only the differences are lost.',
+};
+export const others =
+  'The changes do not add up, because later parts react to what is missing. A part with a small change may matter for other words.';
+/** @param {{ label: string, largest: string, change: string }} of */
+export const summary = ({ label, largest, change }) =>
+  `Silencing ${largest} changes the log-probability of “${label}” most, by ${change}.`;
+export const empty = 'No tokens yet.';
+export const replacement = 'a silenced part gives';
+export const replacements = { zero: 'zeros', mean: 'its mean' };
+export const exported = ['part', 'change of log-probability'];
