@@ -24,23 +24,18 @@ namespace {
                    {needs, "; the nearest is \"", nearest_name(name, known), "\""});
 }
 
-std::string quote_all(const std::vector<std::string>& names) {
+/// Quotes the names, or only those that share the path of `beside`.
+std::string quote_names(const std::vector<std::string>& names, std::string_view beside = {}) {
+  const std::size_t path = beside.rfind('.') + 1;
   std::string list;
   for (const std::string& name : names) {
+    if (!beside.empty() &&
+        (name.rfind('.') + 1 != path || !name.starts_with(beside.substr(0, path)))) {
+      continue;
+    }
     validation::append(list, {list.empty() ? "" : ", ", "\"", name, "\""});
   }
   return list;
-}
-
-/// Quotes the values of the layer that has the value nearest to `name`.
-std::string quote_nearest(std::string_view name, std::vector<std::string> known) {
-  if (known.empty()) return {};
-  const std::string nearest = nearest_name(name, known);
-  const std::size_t path = nearest.rfind('.') + 1;
-  std::erase_if(known, [&](const std::string& other) {
-    return other.rfind('.') + 1 != path || other.compare(0, path, nearest, 0, path) != 0;
-  });
-  return quote_all(known);
 }
 
 void check_index(const char* argument, std::int64_t index, std::int64_t count,
@@ -143,8 +138,9 @@ void IntermediateWriter::check_names(const Module& module, const Interventions& 
   for (const Interventions::Edit& edit : interventions.edits_) {
     if (std::ranges::find(known, edit.name) != known.end()) continue;
     fail_unknown(edit.ablation ? "ablate" : "patch", edit.name, known,
-                 validation::join({"a value that a call can change, such as ",
-                                   quote_nearest(edit.name, known)}));
+                 validation::join(
+                     {"a value that a call can change, such as ",
+                      known.empty() ? "" : quote_names(known, nearest_name(edit.name, known))}));
   }
   std::vector<std::string> attentions;
   constexpr std::string_view kSuffix = ".head_output";
@@ -155,7 +151,7 @@ void IntermediateWriter::check_names(const Module& module, const Interventions& 
   for (const Interventions::Knockout& knockout : interventions.knockouts_) {
     if (std::ranges::find(attentions, knockout.attention) != attentions.end()) continue;
     fail_unknown("knock_out", knockout.attention, attentions,
-                 validation::join({"an attention layer: ", quote_all(attentions)}));
+                 validation::join({"an attention layer: ", quote_names(attentions)}));
   }
 }
 
@@ -184,6 +180,24 @@ bool IntermediateWriter::is_changed(std::string_view name) const noexcept {
 Tensor IntermediateWriter::prepare_requested(std::string_view name, const AnyTensor& values) {
   check_changes(name, values);
   return allocate_requested(name, values.shape());
+}
+
+void IntermediateWriter::finish_value(std::string_view name, const Tensor& prepared,
+                                      const AnyTensor& values, runtime::Execution& run) noexcept {
+  change_prepared(name, values, run);
+  fill(prepared, values, run);
+}
+
+void IntermediateWriter::change(std::string_view name, const Tensor& values,
+                                runtime::Execution& run) {
+  if (!target_) return;
+  check_changes(name, values);
+  change_checked(name, values, run);
+}
+
+void IntermediateWriter::pass(std::string_view name, const Tensor& values,
+                              runtime::Execution& run) {
+  if (target_) finish_value(name, prepare_requested(name, values), values, run);
 }
 
 void IntermediateWriter::check_changes(std::string_view name, const AnyTensor& values) const {

@@ -73,20 +73,11 @@ class IntermediateWriter {
   /// Makes the changes that prepare() has checked, and copies the result to `prepared`, the tensor
   /// that prepare() returned.
   void finish_value(std::string_view name, const Tensor& prepared, const AnyTensor& values,
-                    runtime::Execution& run) noexcept {
-    change_prepared(name, values, run);
-    fill(prepared, values, run);
-  }
+                    runtime::Execution& run) noexcept;
   /// Checks the changes and makes them, without a copy.
-  void change(std::string_view name, const Tensor& values, runtime::Execution& run) {
-    if (!target_) return;
-    check_changes(name, values);
-    change_checked(name, values, run);
-  }
+  void change(std::string_view name, const Tensor& values, runtime::Execution& run);
   /// Makes the changes, and copies the values if they are requested.
-  void pass(std::string_view name, const Tensor& values, runtime::Execution& run) {
-    if (target_) finish_value(name, prepare_requested(name, values), values, run);
-  }
+  void pass(std::string_view name, const Tensor& values, runtime::Execution& run);
   /// Returns the mask of this layer's attention without the keys that are knocked out. `shape` is
   /// (B, H, Nq, Nk), to which `mask` broadcasts.
   ConstMask knock_out(const ConstMask& mask, const std::array<std::int64_t, 4>& shape,
