@@ -44,17 +44,14 @@ namespace {
 
 /// Requires that the first layer has a T5 bias and that the bias fits all layers.
 void check_shared_t5_bias(const TransformerEncoderOptions& stack) {
-  if (!stack.shared_t5_bias) return;
   const TransformerLayerOptions& first = layer_of(stack, 0);
-  if (!first.positions.t5_bias) {
-    validation::fail_value("shared_t5_bias", "true",
-                           {"false if the first layer has no ", validation::Name("t5_bias")});
-  }
+  bool fits = first.positions.t5_bias.has_value();
   for (const TransformerLayerOptions& layer : stack.layers) {
-    if (layer.num_heads == first.num_heads) continue;
-    validation::fail(ErrorCode::kInvalidArgument, "layers",
-                     {validation::Name("num_heads"), " ", layer.num_heads},
-                     {first.num_heads, ", as in the first layer, whose T5 bias is shared"});
+    fits = fits && layer.num_heads == first.num_heads;
+  }
+  if (stack.shared_t5_bias && !fits) {
+    validation::fail_value("shared_t5_bias", "true",
+                           {"false, or a T5 bias in the first layer and as many heads in all"});
   }
 }
 

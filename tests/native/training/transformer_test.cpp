@@ -408,7 +408,7 @@ TEST_P(TapedTransformerTest, AStackSharesTheT5BiasOfItsFirstLayer) {
   wrong.layers = {options.layer, options.layer};
   wrong.num_layers = 1;
   wrong.layers[1].num_heads = 4;
-  EXPECT_THAT(error(wrong), ::testing::HasSubstr("layers: got num_heads 4, needs 2"));
+  EXPECT_THAT(error(wrong), ::testing::HasSubstr("shared_t5_bias: got true, needs false, or a T5"));
   options.layer.positions.t5_bias.reset();
   EXPECT_THAT(error(options), ::testing::HasSubstr("shared_t5_bias: got true, needs false"));
 }
