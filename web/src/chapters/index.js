@@ -100,6 +100,13 @@ export const shortPath = [
   'architectures.costs',
   'transformer.next-word',
   'training.training-run',
+  'training.training-heads',
+];
+
+/** The figures of the short path that need everything before them in their chapter. */
+export const fromChapter = [
+  ...['self-attention.weights', 'rotation.rotation-sine', 'architectures.costs'],
+  'transformer.next-word',
 ];
 
 /** The label of each chapter: a number, or a letter in the appendix. */

@@ -4,6 +4,12 @@ import { drawAll } from '../drawing/soon.js';
 
 /** @typedef {import('./settings.svelte.js').SettingName} SettingName */
 
+/**
+ * Where to go for a figure: to the figure, to the text just before it, if there is one, or to the
+ * beginning of its chapter.
+ * @typedef {boolean | 'chapter'} Introduced
+ */
+
 /** The figures of a chapter. @param {Element | null | undefined} section */
 const figuresOf = (section) =>
   Array.from(section?.querySelectorAll('figure[id]:not(#still)') ?? [], ({ id }) => id);
@@ -67,8 +73,7 @@ class Place {
    * Goes to a chapter that the reader chose. The browser's Back returns to the previous place.
    * @param {string} chapter
    * @param {string} url the page's address at that chapter
-   * @param {{ introduced?: boolean }} [options] introduced: whether to go to the text just before a
-   *   figure, if there is one
+   * @param {{ introduced?: Introduced }} [options]
    */
   choose(chapter, url, { introduced = false } = {}) {
     // Chapters that load or draw in the meantime move their neighbours, so the browser cannot
@@ -139,7 +144,7 @@ class Place {
    * content above it still loads and grows, unless the reader scrolls away.
    * @param {string} place
    * @param {number} [past] pixels below its beginning
-   * @param {boolean} [introduced] whether to go to the text just before a figure, if there is one
+   * @param {Introduced} [introduced]
    */
   async goTo(place, past = 0, introduced = false) {
     const [chapter, figure] = place.split('.');
@@ -150,7 +155,8 @@ class Place {
     document.documentElement.dataset.going = place;
     let moved = false;
     const target = () => {
-      const element = document.getElementById(figure ?? chapter);
+      const beginning = introduced === 'chapter' || !figure;
+      const element = document.getElementById(beginning ? chapter : figure);
       const before = introduced ? element?.previousElementSibling : null;
       return before?.matches('.passage') ? before : (element ?? document.getElementById(chapter));
     };
@@ -184,7 +190,7 @@ class Place {
         ) ||
         // Some figures appear later than their chapter, once a model is loaded, and some never
         // appear.
-        (element?.id === chapter && figure && now - started < 8000);
+        (figure && !document.getElementById(figure) && now - started < 8000);
       if (above + scrollY !== top || loading) settled = now;
       top = above + scrollY;
     }
