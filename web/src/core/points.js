@@ -1,7 +1,7 @@
 /** @typedef {{ x: number, y: number }} Point */
 
 export const scoringFunctions = /** @type {const} */ ([
-  ...['gaussian', 'scaledDot', 'additive', 'average', 'hard', 'boxcar', 'epanechnikov'],
+  ...['gaussian', 'average', 'hard', 'scaledDot', 'additive', 'boxcar', 'epanechnikov'],
 ]);
 
 /** Ranges of the plot. Points are on a grid of hundredths, which keeps links short. */

@@ -8,7 +8,7 @@ export const texts = {
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string }} clock */
   waves: ({ factor, pairs, slowest, width, base }) => [
-    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover distances from one word to a whole book. Suppose each hand took a fixed number of positions *longer* for a turn than the hand before. Then one hand would be fast and all others slow.`,
+    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover distances from one word to a whole book. If each hand took 1,000 positions *longer* for a turn than the hand before (6, 1,006, 2,006 …), one hand would be fast and all others slow.`,
     `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
   ],
   bases: {
@@ -50,8 +50,8 @@ export const texts = {
     `The product does not fall evenly with distance. When a fast hand comes round again, positions look more alike again. Here the product of two positions that are ${far} apart is ${alike}, and the product of two only ${near} apart is ${nearly}. Choose a cell of row 0: the curve shows both products.`,
 
   schemes: [
-    'There are other ways to encode positions. They differ in where the position enters. It can be *added to the word* before the first layer, as waves or as a learned table. It can be *added to the score*, as a number for each distance, which is fixed (ALiBi) or learned (T5, where long distances share a number). It can be *added to the key*, as a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE). Then a score depends on the two words and on how far apart they are.',
-    'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions: compare these. The right one shows that the attention changes. It does not show which way is better, because the projections were trained for one of them, or for none.',
+    'There are other ways to encode positions. They differ in where the position enters. It can be *added to the word* before the first layer, as waves or as a learned table. (This changes the word’s numbers, but the projections can learn to tell the two apart.) It can be *added to the score*, as a number for each distance, which is fixed (ALiBi) or learned (T5, where long distances share a number). It can be *added to the key*, as a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE). Then a score depends on the two words and on how far apart they are.',
+    'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions: compare these. The right one shows that the attention changes. It does not show which way is better, because the projections were trained for at most one.',
   ],
   longer: [
     'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. Linear, YaRN and Llama 3 affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, this angle is 1 whatever b is, and for the last hand it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by a factor of 1 + c · (L/T − 1). Here T is the trained length, L is the length of the text, and c is a number to choose. With c = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger c slows those hands more, but it slows the last hand too much: by a factor of 13 if c = 4 and L is four times T.',
@@ -75,7 +75,7 @@ export const texts = {
     labels: {
       where: 'acts',
       users: 'used by',
-      good: 'good for',
+      good: 'strength',
       beyond: 'longer texts',
       attention: 'the attention that results',
     },

@@ -2,7 +2,7 @@
 export const texts = {
   question: 'Does attention know which word comes first?',
   lead: [
-    '“Man bites dog” and “dog bites man” are the same three words. A language without word order would lose half of what it says: who bites whom, what a “not” denies, which word a “very” belongs to.',
+    '“Man bites dog” and “dog bites man” are the same three words. Without an order, a language could not say who bites whom, or what a “not” denies.',
     'Attention alone cannot tell the two sentences apart. A score depends on two words only: the score of “man” and “bites” is the same number wherever the words are. And the result for each word is a sum, which has no order either: 2 + 3 is 3 + 2.',
   ],
   predict: {

@@ -8,7 +8,7 @@ export const texts = {
     'Move a clock on by five minutes. Each hand turns by its own angle, and that angle is the same whatever the time was. So “five later” is the same rule everywhere: one turn for each pair of columns. Written as a table of numbers, the rule is the matrix M_{δ}, which takes the encoding of *any* position i to the encoding of i + δ. In the formula below, ω_{j} is how far hand j turns from one position to the next.',
   ],
   alone: [
-    'Why pairs? Would a sine alone not be enough? Look only at the sine, which says how far to the right the tip of the hand is. When it is 0.5, is the tip on its way out, or on its way back? You cannot know, and so you cannot know where it will be five positions later. No rule leads from one sine alone to the next.',
+    'Why pairs? Would a sine alone not be enough? Look only at the sine, which says how far to the right the tip of the hand is. When it is 0.5, is the tip on its way out, or on its way back? You cannot know, nor where it will be five positions later. No rule leads from one sine alone to the next.',
     'With the cosine you also see whether the hand points up or down. If it points up, the tip is on its way out. If it points down, the tip is on its way back. Now there is a rule, and you know it from school: sin(a + b) = sin a · cos b + cos a · sin b. The new sine is computed from the old sine and the old cosine, and the numbers cos b and sin b depend only on the shift.',
   ],
   predict: {
@@ -36,7 +36,7 @@ export const texts = {
     `The last of ${given} columns is a sine without a cosine, and no matrix leads from it alone to the shifted sine. So the figure uses ${drawn} columns.`,
   /** @param {'two' | 'one' | 'none'} words number of the sentence's words that are drawn */
   rotary: (words) => [
-    '[Rotary|rotary] positions go one step further. They add nothing to the words. Instead they turn each query by the angles of its position, and each key by the angles of its own position. Each pair of numbers is a hand, and the position says how far it is turned.',
+    '[Rotary|rotary] positions add nothing to the words. Instead they turn each query by the angles of its position, and each key by the angles of its own position. Each pair of numbers is a hand, and the position says how far it is turned.',
     'The dot product of two hands depends on their lengths and on the angle *between* them. Move both words by five positions, and both hands turn by the same angle. The angle between them stays the same, and so does the score.',
     'So the score of two words depends on how far apart they are, but not on where they are, whatever the projections are. In the formula below, i is the position of the query, m is the position of the key, and φ_{j} is the angle between the two hands before they are turned.',
     {

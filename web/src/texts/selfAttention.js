@@ -23,15 +23,15 @@ export const texts = {
   },
   places: {
     added:
-      'A second row, P, is added to each of these rows. P encodes the word’s position. The chapter on positional encoding explains how. For now it is enough that every position has a row of its own.',
+      'A second row, P, is added to each of these rows. P encodes the word’s position. Chapter 4 explains how. For now it is enough that every position has a row of its own.',
     turned:
-      'These rows do not say where a word is. The position enters a step later, when words are compared. The chapter on shifts as rotations shows how.',
+      'These rows do not say where a word is. The position enters a step later, when words are compared. Chapter 5 shows how.',
     none: 'Nothing says where a word is, because positions are off.',
   },
   halfEmpty:
-    'The last picture, W, says how much each word (a row) looks at every word (a column), itself included. Half of it is empty, because here no word may look at later words. The part on masks below explains why.',
+    'In the figure below, the picture W on the right says how much each word (a row) looks at every word (a column), itself included. Half of it is empty, because here no word may look at later words. The part on masks explains why.',
   square:
-    'The last picture, W, says how much each word (a row) looks at every word (a column), itself included. Each row adds up to 1, or to 0 if all of it is masked.',
+    'In the figure below, the picture W on the right says how much each word (a row) looks at every word (a column), itself included. Each row adds up to 1, or to 0 if all of it is masked.',
 
   /**
    * @param {{ word: string, followed: string } | null} again a word that occurs twice, and the word
@@ -76,7 +76,7 @@ export const texts = {
     `In head ${head}${masked ? ', without a mask' : ''}, ${one} in your sentence gives ${other} ${there}, and ${other} gives ${one} ${back}.`,
 
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
-    'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer looks several times at once. It has several [heads|head], each with its own queries, keys and values.',
+    'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer has several [heads|head], each with its own queries, keys and values.',
     `More heads hardly cost more, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, the query of one head has ${D} numbers (its [width D]).`,
     'In the figure below, three numbers describe each head: its [entropy] (how widely its attention is spread), its [mean distance] and its [largest weight].',
   ],
@@ -97,9 +97,9 @@ export const texts = {
     `Random projections: each head has its own (Xavier, seed ${seed}). Nothing is trained.`,
 
   masks: [
-    'Not every word may look at every other word, for three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are processed together must have the same length, so short ones are padded, and no word should attend to the padding. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
+    'Not every word may look at every other word, for three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are processed together must have the same length, so short ones are padded, and no word should attend to the padding. The *valid length* counts the real words. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
     'A [mask] sets the score of such a pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row share all the attention. A row still adds up to 1. Only if a *whole* row is masked are all its weights 0, and then the word takes nothing.',
-    'The formula below says all this at once. Q contains the queries as rows, and K the keys. QK^{⊤} contains their [dot products|dot product], the scores of all pairs (⊤ turns K on its side, so that rows meet rows). The next part says why they are divided by √D. The mask is added, and [softmax] turns each row into the weights W.',
+    'The formula below says all this at once. Q contains the queries as rows, and K the keys. QK^{⊤} contains their [dot products|dot product], the scores of all pairs (⊤ turns a matrix on its side, here so that rows meet rows). The next part says why they are divided by √D. The mask is added, and [softmax] turns each row into the weights W.',
   ],
   masked: {
     /** The comparison is shown only for sentences with at most this many tokens. */
@@ -118,7 +118,7 @@ export const texts = {
   stages: (/** @type {{ turns: boolean }} */ { turns }) => [
     `Now step by step, from left to right. The layer reads X and makes queries, keys and values from it.${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D, and a mask removes pairs.`,
     'Why √D? A score is a sum of D products, some positive and some negative, like a walk of D steps to the left or right. Such a walk ends about √D steps from where it began. Undivided, wide heads would make scores so large that one key takes all.',
-    'Softmax turns each row into weights: e to the power of each score, divided by the sum of these powers. Finally each word adds up all values, each multiplied by its weight.',
+    'Softmax turns each row into weights. Finally each word adds up all values, each multiplied by its weight.',
   ],
 
   scale: [

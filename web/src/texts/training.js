@@ -79,8 +79,8 @@ export const texts = {
     press: 'To find out, let them learn.',
   },
   heads: [
-    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step the pictures are smeared.',
-    'Watch a pattern appear while the model learns, and choose the clearest head to enlarge it. The answer is the symbol with the largest probability. The formula writes this as argmax, and writes θ for all the learned numbers.',
+    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step they are smeared.',
+    'Press Play and watch a pattern appear. (“look back” returns to earlier steps.) Choose the clearest head to enlarge it. Each answer is the symbol s with the largest probability p. The formula writes this as argmax.',
   ],
   longer: [
     'Has the model learned a rule, or a habit? To find out, ask it about examples that are longer than any it was trained on. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set stand for the number of its elements: the number of right answers is divided by the number of answers asked for.',
@@ -96,7 +96,7 @@ export const texts = {
     'The picture below each table shows how alike any two positions are. The strong diagonal of the sinusoid says that neighbours are alike. Learned tables show little of this pattern. Random rows already differ, and nothing more is needed to tell positions apart. Only where a position must be related to the one before it, as in “repeat”, do neighbours become a little more alike.',
   ],
   takeaway:
-    'Training changes nothing but the model’s numbers, a little at each step. These changes decide where attention looks. This was the last chapter: you can now say how a model compares words, how it knows their order, and how it learned both.',
+    'Training changes nothing but the model’s numbers, a little at each step. These changes decide where attention looks. You can now say how a model compares words, how it knows their order, and how it learned both.',
 };
 
 /**

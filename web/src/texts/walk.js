@@ -69,7 +69,7 @@ export const steps = [
     says: ({ word, place, positions }) =>
       ({
         adds: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
-        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the hands to the vector. This one does not: it turns two other vectors by these angles. The next step explains these two vectors. The picture shows one of them, before and after its turn.`,
+        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This one turns two other vectors by these angles. The next step explains these two vectors. The picture shows one of them, before and after its turn.`,
         nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every position. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',
@@ -93,11 +93,13 @@ export const steps = [
         .join(' '),
     more: ({ learned, layer, positions, hidden, same, word, best }) =>
       [
-        best?.is === 'followed' ? `In effect, the query asks what followed ${word} last time.` : '',
+        best?.is === 'followed'
+          ? `In effect, the query asks what followed ${word} last time. ${learned && layer > 1 ? 'The keys can answer, because heads of layer 1 have copied into each word the word before it.' : ''}`
+          : '',
         same
           ? 'Nothing has been learned here, so query and key are the same. Both are simply a part of the vector that the layer reads.'
           : '',
-        learned && layer > 1
+        learned && layer > 1 && best?.is !== 'followed'
           ? `Layer ${layer} reads ${layer === 2 ? 'the result of layer 1' : 'the results of the layers before it'}.`
           : '',
         positions === 'turns' ? 'The clocks have turned queries and keys.' : '',
@@ -163,7 +165,7 @@ export const steps = [
       `Shuffle the words. With positions, the layer gives different numbers for ${word}: they change by up to ${changed}. Without positions it gives the same numbers, apart from rounding. To such a layer, the shuffled sentence is the same sentence.`,
     more: ({ hidden }) =>
       hidden
-        ? 'Here all words may look at all others, because hiding later words would also reveal their order.'
+        ? 'Here all words may look at all others, because hiding later words would also reveal their order: the first word would see only itself.'
         : '',
     breaks: true,
     chapter: 'order',

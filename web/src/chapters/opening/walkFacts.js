@@ -2,6 +2,7 @@ import { uncased } from '../../core/sentence.js';
 import { shorten } from '../../core/tokens.js';
 import { bits, keysOf } from '../../core/walk.js';
 import { brief, count, decimals, percent } from '../../drawing/numbers.js';
+import { escaped } from '../../story/markup.js';
 
 /** @import { Given } from '../../core/sentence.js' */
 /** @import { Walk } from '../../core/walk.js' */
@@ -12,7 +13,7 @@ import { brief, count, decimals, percent } from '../../drawing/numbers.js';
 // Directional isolates keep words of either direction in place within a sentence.
 const [isolate, endIsolate] = [0x2068, 0x2069].map((code) => String.fromCharCode(code));
 const quoted = (/** @type {string | undefined} */ token) =>
-  `“${isolate}${shorten(token ?? '', 20)}${endIsolate}”`;
+  `“${isolate}${escaped(shorten(token ?? '', 20))}${endIsolate}”`;
 
 /**
  * Returns the facts that the sentences of the walk mention.
@@ -35,7 +36,9 @@ export function factsOf(walk, { tokens, given, head, layers, candidates }) {
   );
   const is = kindOf(all, word, best);
   const named = (/** @type {number} */ key) => ({
-    word: quoted(tokens[key]),
+    // A word that occurs again needs its position.
+    word:
+      quoted(tokens[key]) + (all.indexOf(all[key]) < all.lastIndexOf(all[key]) ? `_{${key}}` : ''),
     itself: key === word,
     weight: percent(divided.weights[key]),
   });

@@ -52,9 +52,9 @@ export function unequalPair({ data, rows, columns }) {
 const told = 5;
 
 /**
- * Finds the row in which the mask removes closest to half of the attention weight. Returns the row
- * and its largest weights without and with the mask (null for masked keys), or null if there are no
- * rows.
+ * Finds the row in which the mask removes closest to half of the attention weight, preferably among
+ * the rows with two or more visible keys. Returns the row and its largest weights without and with
+ * the mask (null for masked keys), or null if there are no rows.
  * @param {Matrix} masked the weights with the mask (n, n)
  * @param {Matrix} free the weights without it
  * @param {number} [rows] number of rows to examine
@@ -70,7 +70,8 @@ export function halfMasked(masked, free, rows = free.rows) {
   let [found, nearest] = [rows - 1, Infinity];
   for (let row = 0; row < rows; row++) {
     const taken = pairsOf(row).reduce((sum, pair) => sum + (pair.masked ? 0 : pair.free), 0);
-    const off = Math.abs(taken - 0.5);
+    const visible = pairsOf(row).filter((pair) => (pair.masked ?? 0) >= 0.01).length;
+    const off = Math.abs(taken - 0.5) + (visible < 2 || taken < 0.1 ? 1 : 0);
     if (off < nearest) [found, nearest] = [row, off];
   }
   if (found < 0) return null;

@@ -37,5 +37,10 @@ test('the row that loses about half to a mask is reported with its largest weigh
       { column: 2, free: 0.25, masked: null },
     ],
   });
+  // A row with two visible keys shows how the mask moves weight.
+  const more = Float32Array.of(0.5, 0.5, 0, 0.2, 0.2, 0.6, 0.3, 0.3, 0.4);
+  const causal = Float32Array.of(1, 0, 0, 0.5, 0.5, 0, 0.3, 0.3, 0.4);
+  const moved = halfMasked({ ...free, data: causal }, { ...free, data: more });
+  assert.equal(moved?.row, 1);
   assert.equal(halfMasked({ ...free, rows: 0 }, { ...free, rows: 0 }), null);
 });

@@ -16,15 +16,15 @@ export const column = 'Column {row} of its positional encoding: {value}';
 export const none = 'No position is added: {value}';
 export const arches =
   'Each arch is thick at the word that looks and thin at the word it looks at. The thickest arch shows the largest weight between two words, {largest}. A dot shows the weight that a word gives itself.';
-export const causal = 'A mask hides later words, so half of the picture is empty.';
+export const causal = 'A mask hides later words, so all arches lead back to earlier words.';
 export const whyCausal = 'Chapter 2 explains why.';
 export const why = 'Chapter 2 explains where the weights come from.';
 export const learned = (/** @type {number} */ columns) =>
   `The stripes under a word show its position: the first ${columns} columns of its row in the table that the model has learned.`;
 /** @param {number} clocks drawn @param {number} all clocks of the encoding */
 export const clocks = (clocks, all) => {
-  const some = all > clocks ? `the first ${clocks} of ${all} clocks` : `${clocks} clocks`;
-  return `The stripes under a word show its position, as the hands of ${some}. Each hand takes two stripes, its sine and its cosine. Clocks further down turn more slowly.`;
+  const some = all > clocks ? ` The first ${clocks} are drawn.` : '';
+  return `The stripes under a word show its position. Think of ${all} clocks that move on at every word, each more slowly than the one above. Each hand takes two stripes, its sine and its cosine.${some}`;
 };
 export const turns = 'sine and cosine of the angle of each hand';
 export const adds = 'what a position adds to its word';

@@ -63,7 +63,7 @@ export const scoringTexts = {
 /** Notes on scoring functions that have two forms. */
 export const formTexts = {
   encodings: (/** @type {number} */ width) =>
-    `Queries and keys are vectors p(x/σ) of ${width} numbers each: the waves of the chapter on positional encoding. All have the same length, so the dot product is large where they point in the same direction, that is, where q is near k.`,
+    `Queries and keys are vectors p(x/σ) of ${width} numbers each: the waves that chapter 4 explains. All have the same length, so the dot product is large where they point in the same direction, that is, where q is near k.`,
   numbers:
     'The dot product of two plain numbers is q·k, which is not a distance. For every q above 0, the largest key gets the most attention, however far it is from q. Vectors of about the same length avoid this.',
   byHand:

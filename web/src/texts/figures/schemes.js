@@ -32,7 +32,7 @@ const positions = (/** @type {number} */ count) =>
 export const distance = ({ distance, isLast, column }) =>
   `key ${isLast ? 'at least ' : ''}${positions(Math.abs(distance))} ${distance < 0 ? 'before' : 'after'} the query, column ${column}`;
 export const letters =
-  'In the equation, {p} is added to a word (sinusoidal, learned), {beta} to a score (ALiBi, T5) and {a} to a key (Shaw), and {R} turns a query or key (rotary).';
+  'In the equation below, {p} is added to a word (sinusoidal, learned), {beta} to a score (ALiBi, T5) and {a} to a key (Shaw), and {R} turns a query or key (rotary).';
 export const odd = 'a head with one column has no pair of columns to rotate';
 /** @param {{ title: string, isBias: boolean, rows: number, columns: number }} of */
 export const matrix = ({ title, isBias, rows, columns }) =>

@@ -44,7 +44,7 @@ export const weight = 'weight';
 export const pair = '{name}: {query} and {key}: {how} {value}';
 export const cell = '{name}: {query}, column {column}: {how} {value}';
 export const masked = (/** @type {string} */ score) => `${score} is masked:`;
-export const example = 'For example, the score of {query} and {key}:';
+export const example = 'For example, the score of {query} and {key}, with its largest products:';
 /** Names of the rows of a calculation. */
 export const product = 'product';
 export const score = 'score';
