@@ -31,7 +31,7 @@ export const texts = {
     `The strongest of your ${count} points has ${narrow} of the weight with σ = 0.02, and ${wide} with σ = 5 (averaged over the curve).`,
   others: 'Four other ways to weigh the points',
   after:
-    'Distance is only one way to compare. From the next chapter on, keys belong to words instead of points on a line, and query and key are compared by a [dot product], which is large if two vectors point the same way.',
+    'From the next chapter on, keys belong to words instead of points on a line, and query and key are compared by a [dot product], which is large if two vectors point the same way.',
   takeaway: 'Attention is a weighted average whose weights come from comparing a query with keys.',
 };
 

@@ -69,7 +69,7 @@ export const steps = [
     says: ({ word, place, positions }) =>
       ({
         adds: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
-        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This one turns two other vectors by these angles. The next step explains these two vectors. The picture shows one of them, before and after its turn.`,
+        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This one does not: it turns two other vectors by these angles. The next step explains these two vectors. The picture shows one of them, before and after its turn.`,
         nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every position. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',
@@ -94,7 +94,7 @@ export const steps = [
     more: ({ learned, layer, positions, hidden, same, word, best }) =>
       [
         best?.is === 'followed'
-          ? `In effect, the query asks what followed ${word} last time. ${learned && layer > 1 ? 'The keys can answer, because heads of layer 1 have copied into each word the word before it.' : ''}`
+          ? `The query asks what followed ${word} last time. ${learned && layer > 1 ? 'The keys know, because layer 1 has copied the previous word into each word.' : ''}`
           : '',
         same
           ? 'Nothing has been learned here, so query and key are the same. Both are simply a part of the vector that the layer reads.'
@@ -103,7 +103,7 @@ export const steps = [
           ? `Layer ${layer} reads ${layer === 2 ? 'the result of layer 1' : 'the results of the layers before it'}.`
           : '',
         positions === 'turns' ? 'The clocks have turned queries and keys.' : '',
-        hidden ? 'Later words are hidden, because the model must guess them.' : '',
+        hidden ? 'Later words are hidden: the model must guess them.' : '',
       ]
         .filter(Boolean)
         .join(' '),
@@ -192,7 +192,7 @@ export const steps = [
             .filter(Boolean)
             .join(' '),
     more: () =>
-      'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move.',
+      'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move. “Leave the walk” brings the picture of all words back.',
     chapter: 'transformer.next-word',
     link: (number) => `In chapter ${number} the model continues your text`,
   },
