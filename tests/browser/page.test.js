@@ -146,6 +146,7 @@ test('following a link closes everything that was open before', async () => {
   const page = await site.open('#at=self-attention.weights', { learns: true });
   await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
   await page.locator('#weights pre').waitFor();
+  await page.getByRole('button', { name: 'Settings' }).click();
   await page
     .getByRole('button', { name: /^Masks/ })
     .first()

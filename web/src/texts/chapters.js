@@ -22,7 +22,7 @@ export const appendix = {
 export const shortTexts = {
   /** @param {number} count */
   contents: (count) =>
-    `Short path: ${count} figures, about 45 minutes. “1 of ${count} ›” above a figure leads to the next.`,
+    `Short path: ${count} figures, about 45 minutes. “1 of ${count} ›” leads on.`,
   /** @param {number} step @param {number} of */
   mark: (step, of) => `${step} of ${of}`,
   next: 'Go to the next figure of the short path (about 45 minutes)',

@@ -34,7 +34,7 @@ export const glossary = {
   layer:
     'One step of a model: every token comes in as a vector and leaves as a new vector. Models stack many layers.',
   projection:
-    'A matrix (a table of numbers) that turns a vector into a new one. Each new number is a sum of the old numbers, each multiplied by a number from the matrix. A projection called “identity” changes nothing.',
+    'A matrix (a table of numbers) that turns a vector into a new one. Each new number is a sum of the old numbers, each multiplied by a number from the matrix. The projection “identity” changes nothing.',
   'width d': 'How many numbers the vector of each token has. (Programs call it d_model.)',
   'width D':
     'How many numbers a query or key of one head has. The columns are divided among the heads, so D is the width d divided by the number of heads.',

@@ -192,7 +192,7 @@ export const steps = [
             .filter(Boolean)
             .join(' '),
     more: () =>
-      'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move. “Leave the walk” brings the picture of all words back.',
+      'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move. “Leave the walk” brings the first picture back.',
     chapter: 'transformer.next-word',
     link: (number) => `In chapter ${number} the model continues your text`,
   },
