@@ -30,6 +30,7 @@ const learned = '#weights=learned&causal=1';
 
 test('a page without a link fetches the model after its first picture and keeps typed text', async () => {
   const page = await site.open('', { learns: true });
+  await page.getByRole('button', { name: 'Settings' }).click();
   await text(page).fill('she was not');
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
   assert.equal(await text(page).inputValue(), 'she was not');
@@ -44,6 +45,7 @@ test('nothing moves when the model arrives', async () => {
   const page = await site.open('', { learns: true, reducedMotion: 'reduce' });
   const top = () =>
     page.evaluate(() => document.querySelector('#sentence canvas')?.getBoundingClientRect().top);
+  await page.getByRole('button', { name: 'Settings' }).click();
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
   await settled(page);
   const before = await top();

@@ -85,6 +85,7 @@ test('the latest of many changes wins, and no picture mixes two sentences', asyn
 
 test('a chapter visited after typing a long sentence shows it', async () => {
   const page = await site.open('', { learns: true });
+  await page.getByRole('button', { name: 'Settings' }).click();
   await page.getByRole('radio', { name: 'learned' }).and(page.locator(':checked')).waitFor();
   await write(page, sentence(200));
   for (const [chapter, figure] of [
