@@ -23,8 +23,8 @@ void for_all_row_runs(std::span<const std::int64_t> shape, runtime::Execution& r
 /// Copies `from` to `to`. Both have the same shape; their strides may differ.
 void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) noexcept;
 
-/// Like copy() for other element types: widening is exact, and narrowing rounds to the nearest
-/// number.
+/// Like copy(), but from or to other element types: widening is exact, and narrowing rounds to the
+/// nearest number.
 void widen(const ConstAnyTensor& from, const Tensor& to, runtime::Execution& run) noexcept;
 void narrow(const ConstTensor& from, const AnyTensor& to, runtime::Execution& run) noexcept;
 

@@ -140,9 +140,9 @@ function attendedTiles(keys, each, tile) {
 }
 
 /**
- * Documents of 64 tokens in eight heads. With a mask, the peer is attention without a mask, and the
- * target is a share of the speed-up that blocks and tiles allow. With cu_seqlens, the peer is one
- * call for each document.
+ * Attention within documents of 64 tokens, with eight heads. With a mask, the peer is attention
+ * without a mask, and the target is a fraction of the speed-up that skipping whole blocks and tiles
+ * could give. With cu_seqlens, the peer is one call for each document.
  * @param {number} keys
  * @returns {DocumentsWork[]}
  */

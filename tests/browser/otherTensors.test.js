@@ -142,7 +142,7 @@ test('decoder cache: the rows that are known at a step, and the size of shared k
     assert.deepEqual(shown.slice(0, 2), rowsOf(tensor).slice(0, 2), String(name));
   }
   assert.equal(await figure.locator('[data-difference]').getAttribute('data-difference'), '0.125');
-  // Two rows of one key and one value, each with two columns.
+  // One key and one value, each a row with two columns.
   assert.match(await figure.innerText(), /the cache holds\s*8\s*numbers \(32 bytes\)/);
   assert.match(await figure.innerText(), /From a file\./);
 });

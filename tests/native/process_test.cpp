@@ -54,7 +54,7 @@ using attn_test::same_bits;
 /// Time limit in seconds after which a hanging process is killed. No test depends on its value.
 constexpr unsigned kSecondsToHang = 300;
 
-/// A problem whose work all threads of a context share.
+/// A problem whose work is divided among all threads of a context.
 const AttentionProblem& shared_problem() {
   static const AttentionProblem& problem = []() -> const AttentionProblem& {
     Random random;

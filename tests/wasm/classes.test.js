@@ -1,4 +1,4 @@
-// Tests extending the classes, and printing and saving their instances.
+// Tests that the classes can be extended, and that their instances can be printed and saved.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -11,7 +11,7 @@ import { Random } from './random.js';
  * Rotates x row by row.
  * @param {Tensor} x
  * @param {ArrayLike<number>} frequencies
- * @param {(row: number) => number} position  position of a row, counted over all batches and heads
+ * @param {(row: number) => number} position  position of a row; rows are numbered across all batches and heads
  * @param {boolean} interleaved
  * @param {number} [factor]
  */

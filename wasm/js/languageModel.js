@@ -344,8 +344,9 @@ export class LanguageModel extends Layer {
    * Returns the frequencies of a layer's rotary positions. The model's scaling rule is already applied.
    * @param {number} layer
    * @param {number} [sequenceLength]  length that dynamic scaling uses; 0 by default
-   * @returns {{ frequencies: Float64Array, attentionFactor: number } | undefined} in radians per position,
-   *   and the factor that multiplies cosines and sines; undefined if the layer has no rotary positions
+   * @returns {{ frequencies: Float64Array, attentionFactor: number } | undefined} the frequencies in
+   *   radians per position, and the factor that multiplies cosines and sines; undefined if the layer has no
+   *   rotary positions
    */
   rotaryFrequencies(layer, sequenceLength = 0) {
     checkInteger('layer', layer, 0);

@@ -141,7 +141,7 @@ class IntermediateWriter {
   ConstMask without_knockouts(const ConstMask& mask, const std::array<std::int64_t, 4>& shape,
                               runtime::Execution& run) const;
   static void check_names(const Module& module, const Interventions& interventions);
-  /// True if `name` of this layer has the path `full`.
+  /// True if `full` is the path of this layer's intermediate `name`.
   bool is_at(std::string_view full, std::string_view name) const noexcept;
 
   std::optional<Intermediates> own_;  ///< the target if the caller passed only interventions

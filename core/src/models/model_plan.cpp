@@ -71,7 +71,7 @@ void ModelPlan::finish(const std::string& layers, const std::string& other_layer
   }
   if (!unknown.empty()) {
     fail(ErrorCode::kNotFound, "tensors", {"unexpected ", list_names(unknown)},
-         {"only tensors of the ", description_.family, " architecture in the layers"});
+         {"layers with only the tensors of the ", description_.family, " architecture"});
   }
   format_ = weights_.value_or(format_of_files());
   count_memory();

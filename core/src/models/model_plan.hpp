@@ -13,10 +13,10 @@ namespace attn {
 
 /// How a matrix from a file is used.
 enum class Use {
-  kTable,       ///< a table whose rows are looked up
-  kEmbedding,   ///< a table whose rows are looked up, stored like an operand of products
-  kProduct,     ///< an operand of products
-  kTransposed,  ///< an operand of products whose transpose is in the file
+  kTable,       ///< as a table whose rows are looked up
+  kEmbedding,   ///< as a table whose rows are looked up; it is stored like a weight
+  kProduct,     ///< as a weight that is multiplied with the rows of inputs
+  kTransposed,  ///< as such a weight, whose transpose is in the file
 };
 
 /// Records which tensors make up a model.

@@ -81,7 +81,7 @@ export const decoding = {
   differences: Float32Array.of(0, 0.125, 0.25),
 };
 
-/** The losses of a model with eight tokens, in two orders. */
+/** The losses of a model on eight tokens, which it reads in two different orders. */
 export const losses = [
   { name: 'in order', text: 'zu Fuß gehen', loss: 1.5 },
   { name: 'backwards', text: 'gehen Fuß zu', loss: 3 },

@@ -305,8 +305,8 @@ TEST(LoadLanguageModel, missing_unknown_and_duplicate_tensors_are_named) {
                                                       attn::OwnedTensor({24}));
                                  })),
               HasSubstr("not_found: tensors: got unexpected "
-                        "\"model.layers.1.self_attn.q_proj.bias\", needs only tensors of the "
-                        "qwen3 architecture in the layers"));
+                        "\"model.layers.1.self_attn.q_proj.bias\", needs layers with only the "
+                        "tensors of the qwen3 architecture"));
   RecordedFiles twice = recorded_files("gpt2");
   twice.files.push_back(twice.files[0]);
   EXPECT_THAT(loading_error(twice),

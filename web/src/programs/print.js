@@ -20,7 +20,7 @@ import { indented, snake } from './writers.js';
 export const gap = { python: '', cpp: '', javascript: '' };
 
 /**
- * Prints a program in each language in which the calls have code.
+ * Prints one program for each language in which at least one of the calls is written.
  * @param {(Call | false | null | undefined)[]} calls
  * @param {string} [load] options with which JavaScript loads attn
  * @returns {Record<Language, string>} the programs, by language

@@ -35,8 +35,8 @@ class Place {
   /** True while print() draws everything. The print dialog opens afterwards. */
   #printing = false;
   /**
-   * Number of this entry in the browser's history. Once the reader has left an entry, the page can
-   * no longer change this entry.
+   * Number of the current entry in the browser's history. The page cannot change an entry after the
+   * reader has left it.
    */
   #entry = typeof history.state?.entry === 'number' ? history.state.entry : 0;
   /** Scroll positions of other entries, recorded when the reader left them by Back or Forward. */

@@ -277,7 +277,7 @@ export const controls = {
   nextSeed: 'next seed',
 };
 
-/** What the lanes differ in, and messages about it. */
+/** The settings in which the lanes may differ, and messages about them. */
 export const laneTexts = {
   causal: 'looks back only (causal)',
   everywhere: 'looks everywhere',

@@ -130,7 +130,7 @@ export class Lane {
   /**
    * @param {TrainingAttn} attn
    * @param {LaneOptions} options
-   * @param {import('./model.js').Invention} [invention] for the scheme `yours`
+   * @param {import('./model.js').Invention} [invention] the reader's own encoding, needed for the scheme `yours`
    */
   constructor(attn, options, invention) {
     this.#attn = attn;

@@ -8,7 +8,7 @@ import { Recurrent, Transformer, Writer } from './writer.js';
 /**
  * @param {Attn} attn
  * @param {LaneOptions} options
- * @param {Invention} [invention] from `loadInvention()`, for the scheme `yours`
+ * @param {Invention} [invention] from `loadInvention()`, needed for the scheme `yours`
  * @returns {Model}
  */
 export function makeModel(attn, options, invention) {

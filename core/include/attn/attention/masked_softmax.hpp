@@ -38,9 +38,9 @@ struct MaskedSoftmaxOptions {
 /// The bits of a row depend only on the values that take part, their positions in the row, and the
 /// instruction set.
 ///
-/// Throws kInvalidArgument for lengths outside [0, K] or a null data pointer, and kSizeOverflow for
-/// lengths with K > 2³¹ − 1. May also throw kShapeMismatch or std::bad_alloc. If it throws,
-/// `output` is unchanged.
+/// Throws kInvalidArgument for lengths outside [0, K] or a null data pointer, and kSizeOverflow if
+/// there are lengths and K > 2³¹ − 1. May also throw kShapeMismatch or std::bad_alloc. If it
+/// throws, `output` is unchanged.
 ATTN_API void masked_softmax(const ConstTensor& x, const Tensor& output,
                              const MaskedSoftmaxOptions& options = {},
                              Context& context = Context::default_context());

@@ -42,10 +42,10 @@ struct CrossEntropyOptions {
 /// element of the gradient is within 2e-6·p + 3e-7 of the exact value, where p is the probability
 /// of the element's class.
 ///
-/// Throws kShapeMismatch, including for zero classes. Throws kInvalidArgument for a target that is
-/// not a class (the message gives its value and index), for a mean over no targets, for a
-/// label_smoothing outside [0, 1], and in the cases listed for all functions of variables in
-/// functions.hpp. May also throw std::bad_alloc. A sum over no targets is 0.
+/// Throws kShapeMismatch if the shapes do not fit or there are no classes. Throws kInvalidArgument
+/// for a target that is not a class (the message gives its value and index), for a mean over no
+/// targets, for a label_smoothing outside [0, 1], and in the cases listed for all functions of
+/// variables in functions.hpp. May also throw std::bad_alloc. A sum over no targets is 0.
 ATTN_API Variable cross_entropy(const Variable& logits, const IdView& targets,
                                 const CrossEntropyOptions& options = {});
 

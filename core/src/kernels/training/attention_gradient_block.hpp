@@ -10,7 +10,7 @@
 
 namespace attn::kernels {
 
-/// The state of a block of queries while it processes a chunk of keys.
+/// The state of a block of queries while a chunk of keys is processed.
 template <class Isa>
 class GradientBlock {
  public:

@@ -85,10 +85,10 @@ function passing(given) {
 }
 
 /**
- * The calls that capture a stage of a layer as `shown`.
+ * The calls that store a stage of a layer in the variable `shown`.
  * @param {Given} given
  * @param {string} stage
- * @param {Call} [change] a change of the model before the pass
+ * @param {Call} [change] changes the weights before the pass
  * @returns {Call[]}
  */
 function capture(given, stage, change) {
