@@ -44,7 +44,7 @@ test('the walk is offered in the first view, and keys start, step through and le
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'walk-title');
   assert.equal(await page.locator('#sentence').count(), 0);
   await page.keyboard.press('ArrowRight');
-  await becomes(() => title(page), 'Clock hands show its position');
+  await becomes(() => title(page), 'Clock hands show the word’s position');
   await becomes(async () => stepInLink(page), '2');
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('ArrowLeft');
@@ -136,7 +136,7 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
   const page = await site.visit(
     '#walk=8&walkWord=8&text=the+lady+sat+by+the+fire+because+the+lady',
   );
-  assert.equal(await title(page), 'Nothing guesses yet');
+  assert.equal(await title(page), 'No model guesses yet');
   await page
     .locator('#walk')
     .getByRole('button', { name: /^Use a trained model/ })

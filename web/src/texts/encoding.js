@@ -143,7 +143,7 @@ export const texts = {
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
       good: 'a simple rule that needs a little more training',
-      beyond: 'extends the trained length by its factor, but neighbours blur',
+      beyond: 'multiplies the trained length by the rule’s factor, but neighbours blur',
     },
     dynamic: {
       idea: 'Once the text is too long, the base grows: slow hands slow down, and fast ones hardly change.',
@@ -159,7 +159,7 @@ export const texts = {
       where: 'on queries and keys, in every layer',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
       good: 'the order of nearby words stays exact; little training is enough',
-      beyond: 'extends the trained length by its factor',
+      beyond: 'multiplies the trained length by the rule’s factor',
     },
     llama3: {
       idea: 'Like YaRN, but a hand keeps its speed if it makes at least four turns. Between four turns and one, the fewer turns a hand makes, the more it is slowed.',
@@ -167,7 +167,7 @@ export const texts = {
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',
       good: 'the order of nearby words stays exact, and scores are left as they are',
-      beyond: 'after more training, extends the trained length by its factor',
+      beyond: 'after more training, multiplies the trained length by the rule’s factor',
     },
   },
 
@@ -189,7 +189,7 @@ export const labels = {
   /** @param {{ head: number, heads: number, identity: boolean, seed: number }} given */
   untrained: ({ head, heads, identity, seed }) => {
     const projections = identity ? 'identity' : `random (seed ${seed})`;
-    return `The projections are ${projections}, head ${head + 1} of ${heads}: no model was trained here. All learned tables contain random numbers (standard deviation 1, seed ${seed}).`;
+    return `Head ${head + 1} of ${heads}; the projections are ${projections}. No model was trained here: tables that a model would learn contain random numbers (standard deviation 1, seed ${seed}).`;
   },
   /** @param {number} tokens */
   first: (tokens) => `Only the first ${tokens} tokens are compared.`,

@@ -106,7 +106,7 @@ export const texts = {
     /** @param {{ residual: string, shift: number, shifts: number, yes: boolean }} found */
     linear: ({ residual, shift, shifts, yes }) =>
       yes
-        ? `For each shift by 1 to ${shifts} positions, one matrix moves all rows at once: the best matrix leaves at most ${residual} unexplained.`
+        ? `For every shift, from 1 to ${shifts} positions, a single matrix moves all rows at once. The best matrix leaves at most ${residual} of the shifted rows’ size unexplained.`
         : `No matrix moves all rows by ${shift} ${shift === 1 ? 'position' : 'positions'}: the best matrix leaves ${residual} unexplained.`,
     /** @param {{ within: string, beyond: string, n: number, times: number, yes: boolean }} found */
     bounded: ({ within, beyond, n, times, yes }) =>

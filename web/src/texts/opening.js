@@ -27,7 +27,7 @@ export const habits = {
     does: 'has learned to look at what followed the same word last time.',
     offer: 'looks at what followed the same word last time',
     measured: (share) =>
-      `In a test with repeated random words, ${share} of this head’s attention went to the word that followed last time. A word that is new has no match: its attention rests on the first word or is spread.`,
+      `In a test with repeated random words, ${share} of this head’s attention went to what had followed the same word last time. A new word has no match, so its attention rests on the first word or is spread.`,
   },
   itself: {
     does: 'has learned to look at its own word.',

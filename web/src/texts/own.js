@@ -137,11 +137,11 @@ export const placeTexts = {
   /** How to select a cell of a map. */
   how: {
     rows: {
-      touch: 'Touch a cell to read it; tap to lock it.',
+      touch: 'Slide a finger over the cells to read them; tap a cell to lock it.',
       point: 'Point at a cell, or focus the table and use the arrow keys; click to lock.',
     },
     products: {
-      touch: 'Touch a cell to read it; tap to lock it.',
+      touch: 'Slide a finger over the cells to read them; tap a cell to lock it.',
       point: 'Point at a cell, or focus the dot products and use the arrow keys; click to lock.',
     },
   },

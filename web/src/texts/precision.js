@@ -27,7 +27,7 @@ export const texts = {
   ],
   fewer: [
     'For each new word, a model that writes has to read the keys and values of all earlier words. It waits for its memory more than for its arithmetic. So stored numbers are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8, a whole number from −127 to 127. For each row, one more number is stored: the value of one unit.',
-    'Below, the keys are stored in this way, as in the core’s cache. The queries need not be kept, so they stay in float32, as do sums and softmax.',
+    'Below, the keys are stored in this way, as in the core’s cache. Queries are not stored in the cache, so they are left in float32, as are sums and softmax.',
   ],
   guess: {
     question: 'bfloat16 and float16 both take two bytes. Which is closer to the original number?',

@@ -359,8 +359,8 @@ export const runFigure = {
     step: 'step {at}',
     steps: '{steps} steps a second',
     tokens: '{tokens} tokens a second in each lane',
-    training: 'training {share} of the time',
-    drawing: 'drawing {share}',
+    training: '{share} of the time spent on training',
+    drawing: '{share} on drawing',
   },
   engineers: 'For engineers: speed, and files with the weights',
 };

@@ -65,7 +65,9 @@ export const steps = [
   },
   {
     title: ({ positions }) =>
-      positions === 'nothing' ? 'Nothing shows its position' : 'Clock hands show its position',
+      positions === 'nothing'
+        ? 'Nothing shows the word’s position'
+        : 'Clock hands show the word’s position',
     says: ({ word, place, positions }) =>
       ({
         adds: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
@@ -172,7 +174,7 @@ export const steps = [
     link: (number) => `Chapter ${number} lets you shuffle`,
   },
   {
-    title: ({ learned }) => (learned ? 'The next word is guessed' : 'Nothing guesses yet'),
+    title: ({ learned }) => (learned ? 'The next word is guessed' : 'No model guesses yet'),
     says: ({ word, learned, layers, vocabulary, guess, next, looked, heads }) =>
       !learned || !guess
         ? 'In a trained model the output goes on to the next layer, and after the last layer the model guesses the next word. But this layer has learned nothing. Its numbers were made without any text, so it has nothing to guess from.'

@@ -3,7 +3,7 @@
 export const heatmap = 'heatmap';
 /** How to select a cell, by touch and otherwise. */
 export const how = {
-  touch: 'Touch a cell to read it; tap to lock it.',
+  touch: 'Slide a finger over the cells to read them; tap a cell to lock it.',
   point: 'Point at a cell, or focus the map and use the arrow keys; click to lock.',
 };
 export const unlock = 'unlock';

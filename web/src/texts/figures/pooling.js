@@ -48,7 +48,7 @@ export const scoringTexts = {
   },
   hard: {
     name: 'hard',
-    note: 'The best key gets all the weight: the nearest neighbour. The width no longer matters.',
+    note: 'The best key, the nearest neighbour, gets all the weight. The width no longer matters.',
   },
   boxcar: {
     name: 'boxcar',

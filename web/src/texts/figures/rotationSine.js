@@ -13,9 +13,9 @@ export const summary = ({ pair, position, twin, later }) =>
 /** @param {string} title @param {number} positions */
 export const label = (title, positions) => `${title}: ${positions} positions`;
 export const y = (/** @type {string} */ later) => `sine, ${later}`;
-export const alone = 'from the sine alone: two continuations';
+export const alone = 'from the sine alone: the two ways to go on';
 export const now = 'sine now';
-export const both = 'from sine and cosine: one continuation';
+export const both = 'from sine and cosine: the only way to go on';
 export const made = 'cos δω · sine now + sin δω · cosine now';
 /** @param {{ pair: number, position: number }} of */
 export const none = ({ pair, position }) =>

@@ -12,7 +12,7 @@ export const chosen = ({ label, share }) =>
   `“${label}” has probability ${share}. The bars show how its log-probability changes when one head, or one feed-forward network, is silenced. The largest change comes first.`;
 /** What was done, and what does not follow from it. */
 export const done = {
-  zero: 'A silenced part gives 0. The model never met such zeros in training, so part of the change may come from numbers that are unusual.',
+  zero: 'A silenced part gives only zeros. The model never met such zeros in training, so some of the change may come from their being unusual.',
   mean: 'A silenced part gives the same numbers at every token: their mean over your sentence. So it still says what all tokens have in common, and only the differences are lost.',
 };
 export const others =
