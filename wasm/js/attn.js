@@ -83,7 +83,13 @@ const kElsewhere = [
     name,
     'training',
   ]),
-  ...['loadModel', 'describeModel', 'chooseToken'].map((name) => [name, 'models']),
+  ...[
+    'loadModel',
+    'describeModel',
+    'loadEncoderDecoder',
+    'describeEncoderDecoder',
+    'chooseToken',
+  ].map((name) => [name, 'models']),
 ];
 
 /**

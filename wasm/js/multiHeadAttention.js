@@ -203,8 +203,8 @@ export class MultiHeadAttention extends Layer {
    * @param {Given<As, MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} [options]
    * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` with
    *   the shape of `query`, and the requested stages, (B, H, Nq, Nk), or (H, Nq, Nk) without B
-   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
-   *   `disposed`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `not_found`, `unsupported`, `size_overflow`,
+   *   `out_of_memory`, `disposed`
    */
   /**
    * @param {any} query

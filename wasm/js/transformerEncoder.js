@@ -133,8 +133,8 @@ export class TransformerEncoderLayer extends Layer {
    *   & PositionsOption & OutputTypeOption<Output> & IntermediatesOption<N> & InterventionOptions>} [options]
    * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` with
    *   the shape of `x`, and the requested stages of attention
-   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
-   *   `disposed`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `not_found`, `unsupported`, `size_overflow`,
+   *   `out_of_memory`, `disposed`
    */
   /**
    * @param {any} x
@@ -215,8 +215,8 @@ export class TransformerEncoder extends Layer {
    * @param {Given<As, EncoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
    *   & IntermediatesOption<N> & InterventionOptions>} [options]  `positions` apply to each layer with rotary positions
    * @returns {Gives<As, EncoderResult<As, Weights, Output> & ShownIntermediates<As, N>>}
-   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
-   *   `disposed`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `not_found`, `unsupported`, `size_overflow`,
+   *   `out_of_memory`, `disposed`
    */
   /**
    * @param {any} x

@@ -64,28 +64,32 @@ void fail_positions(const char* name, const char* needs) {
 
 void rotate_heads(const RotaryEmbedding& rotary, const Tensor& heads, const RowPlaces& where,
                   bool inverse, Context& context) {
-  const auto rotate = [&](const Tensor& rows, std::int64_t keys, std::int64_t length) {
+  const TensorView<const double>& given = where.positions;
+  const auto rotate = [&](const Tensor& rows, const TensorView<const double>& positions,
+                          std::int64_t keys, std::int64_t length) {
     const std::int64_t first = where.first.resolve(rows.size(2), keys);
     rotary.forward(rows, rows,
                    {.start = static_cast<double>(first),
-                    .positions = where.positions,
+                    .positions = positions,
                     .sequence_length = static_cast<double>(length),
                     .inverse = inverse},
                    context);
   };
-  if (!where.positions.is_none()) return rotate(heads, where.num_keys, where.num_keys);
   if (!where.cu_seqlens.is_none()) {
     for (std::int64_t s = 0; s + 1 < where.cu_seqlens.size(0); ++s) {
+      const std::int64_t begin = where.cu_seqlens(s), end = where.cu_seqlens(s + 1);
       const std::int64_t keys = where.cu_seqlens_k(s + 1) - where.cu_seqlens_k(s);
-      rotate(heads.slice(2, where.cu_seqlens(s), where.cu_seqlens(s + 1)), keys, keys);
+      rotate(heads.slice(2, begin, end),
+             given.is_none() ? given : given.slice(given.rank() - 1, begin, end), keys, keys);
     }
     return;
   }
-  if (where.key_lens.is_none()) return rotate(heads, where.num_keys, where.num_keys);
+  if (!given.is_none()) return rotate(heads, given, where.num_keys, where.num_keys);
+  if (where.key_lens.is_none()) return rotate(heads, given, where.num_keys, where.num_keys);
   // The position of an entry's last query depends on the entry's number of keys, not counting
   // padding.
   for (std::int64_t b = 0; b < heads.size(0); ++b) {
-    rotate(heads.slice(0, b, b + 1), where.key_lens(b), where.num_keys);
+    rotate(heads.slice(0, b, b + 1), given, where.key_lens(b), where.num_keys);
   }
 }
 
@@ -426,6 +430,10 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, co
   }
   AttentionOptions terms = with_terms(attention);
   terms.mask = writer.knock_out(terms.mask, {batch, heads, num_queries, num_keys}, run);
+  if (!terms.cu_seqlens.is_none() && !terms.mask.is_none()) {
+    validation::fail_value("knock_out", "some pairs",
+                           {"none, because ", validation::Name("cu_seqlens"), " is set"});
+  }
   const StageWriter stages(terms, writer, {batch, heads, num_queries, num_keys});
   const Tensor head_output = writer.prepare("head_output", joined.split_heads(heads));
   const Tensor intermediate = writer.prepare("output", with_batch(to));

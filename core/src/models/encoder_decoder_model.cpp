@@ -97,10 +97,18 @@ void EncoderDecoderModel::embed(const IdView& ids, const Tensor& x,
   if (sinusoidal_) sinusoidal_->forward(x, x, static_cast<double>(past), {}, context);
 }
 
+void EncoderDecoderModel::check_not_packed(const AttentionOptions& attention) const {
+  if (attention.cu_seqlens.is_none() || !(encoder_positions_ || sinusoidal_)) return;
+  validation::fail_value("cu_seqlens", "some sequences",
+                         {"none, because this model adds positions to its tokens; pad a batch "
+                          "instead, and set valid_lens"});
+}
+
 void EncoderDecoderModel::encode(const IdView& ids, const Tensor& memory, const EncodeCall& call,
                                  Context& context) const {
   require_ids(ids);
   require_rows_of_ids("memory", memory, ids, d_model());
+  check_not_packed(call.attention);
   IntermediateWriter writer(*this, call.intermediates, ids.rank() == 2);
   runtime::Execution run(context);
   const auto shape = shape_of_rows(ids, d_model());
@@ -136,6 +144,8 @@ void EncoderDecoderModel::decode(const IdView& ids, const ConstTensor& memory, c
       validation::fail_shape("memory", memory.shape(), {"the same batch as the tokens"});
     }
   }
+  check_not_packed(call.self_attention);
+  check_not_packed(call.cross_attention);
   IntermediateWriter writer(*this, call.intermediates, batched);
   runtime::Execution run(context);
   const Tensor x(run.floats(validation::product("ids", shape), "encoder–decoder model"), shape);

@@ -255,6 +255,17 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
                      {"none; tokens of this model also attend to later tokens"});
   }
 
+  if (!call.attention.cu_seqlens.is_none()) {
+    if ((positions_ || sinusoidal_) && call.positions.is_none()) {
+      validation::fail_value("cu_seqlens", "some sequences without positions",
+                             {"positions that restart in each sequence, because this model adds "
+                              "positions to its tokens"});
+    }
+    if (!call.pooled.is_none()) {
+      validation::fail_value("cu_seqlens", "some sequences",
+                             {"none, because the pooler reads only the first token"});
+    }
+  }
   check_no_cache(call.interventions, !call.caches.empty());
   IntermediateWriter writer(*this, call.intermediates, batched, call.interventions);
   runtime::Execution run(context);

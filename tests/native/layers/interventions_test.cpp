@@ -559,6 +559,20 @@ TEST(InterventionsErrorTest, caches_tapes_and_rounded_norms_are_not_supported) {
             "output of type float32");
 }
 
+TEST(InterventionsErrorTest, pairs_of_packed_sequences_cannot_be_knocked_out) {
+  const TransformerEncoder encoder({.layer = kPostNorm, .num_layers = 2});
+  Interventions cut;
+  cut.knock_out("layers.1.self_attn", {}, 1, 0);
+  const std::vector<std::int64_t> starts{0, 2, kTokens};
+  attn::AttentionOptions attention;
+  attention.cu_seqlens = starts;
+  const OwnedTensor x({kTokens, 8});
+  OwnedTensor y({kTokens, 8});
+  EXPECT_EQ(
+      error_of([&] { encoder.forward(x, y, {.attention = attention, .interventions = &cut}); }),
+      "invalid_argument: knock_out: got some pairs, needs none, because cu_seqlens is set");
+}
+
 TEST(InterventionsErrorTest, running_out_of_memory_leaves_the_output_unchanged) {
   attn::Context context({.num_threads = 1});
   const TransformerEncoder encoder({.layer = kPostNorm, .num_layers = 2, .final_norm = true});

@@ -98,7 +98,13 @@ TEST_P(PackedSequencesTest, cross_attention_aligns_each_sequence) {
 
 TEST_P(PackedSequencesTest, given_positions_replace_the_positions_in_each_sequence) {
   Random random;
-  const MultiHeadAttention layer = make_attention();
+  // Scaling follows the number of keys in each sequence, and one sequence exceeds the trained
+  // length.
+  MultiHeadAttention layer(
+      {.d_model = kWidth,
+       .num_heads = 4,
+       .positions = {.rotary = {{.scaling = attn::DynamicNtkRotaryScaling{2, 40}}}}});
+  layer.initialize_xavier(3);
   const OwnedTensor x = random_rows(kStarts.back(), random);
   std::vector<double> positions;
   for (std::size_t s = 0; s + 1 < kStarts.size(); ++s) {

@@ -185,4 +185,18 @@ TEST(EncoderDecoderModel, wrong_shapes_and_options_are_rejected) {
               HasSubstr("decoder: got d_model 20, needs 18, as in the encoder"));
 }
 
+TEST(EncoderDecoderModel, packed_sequences_need_a_model_without_added_positions) {
+  const std::vector<std::int64_t> ids = {1, 2, 3, 4, 5}, starts = {0, 3, 5};
+  attn::EncodeCall call;
+  call.attention.cu_seqlens = starts;
+  const EncoderDecoderModel t5 = load("t5"), marian = load("marian");
+  OwnedTensor packed({5, t5.d_model()}), second({2, t5.d_model()}), other({5, marian.d_model()});
+  t5.encode(ids, packed, call);
+  t5.encode({ids.data() + 3, {2}}, second);
+  for (std::int64_t c = 0; c < t5.d_model(); ++c) EXPECT_NEAR(packed(4, c), second(1, c), 1e-5);
+  EXPECT_THAT(error_of([&] { marian.encode(ids, other, call); }),
+              HasSubstr("cu_seqlens: got some sequences, needs none, because this model adds "
+                        "positions to its tokens"));
+}
+
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attn/models/language_model.hpp"
@@ -19,13 +20,16 @@ namespace {
 
 using attn::LanguageModel;
 using attn::LanguageModelCall;
+using attn::OwnedTensor;
 using attn_test::ChangedTensors;
 using attn_test::error_of;
 using attn_test::load_recorded;
 using attn_test::recorded_files;
 using attn_test::with;
 using ::testing::AllOf;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 std::vector<float> logits_for(const LanguageModel& model, const std::vector<std::int64_t>& ids,
                               const LanguageModelCall& call = {}) {
@@ -75,6 +79,37 @@ TEST(ModelPositions, positions_in_order_equal_the_default) {
     call.positions = view(positions);
     EXPECT_EQ(logits_for(model, ids, call), logits_for(model, ids));
   }
+}
+
+TEST(ModelPositions, packed_texts_equal_their_own_calls) {
+  const std::vector<std::int64_t> packed{4, 9, 5, 3, 7}, first{4, 9, 5}, second{3, 7};
+  const std::vector<std::int64_t> starts{0, 3, 5};
+  const std::vector<double> restarted{0, 1, 2, 0, 1};
+  LanguageModelCall call;
+  call.attention.cu_seqlens = starts;
+  for (const char* name : {"gpt2", "roberta", "qwen3"}) {
+    SCOPED_TRACE(name);
+    const LanguageModel model = load_recorded(name);
+    std::vector<float> want = logits_for(model, first);
+    const std::vector<float> more = logits_for(model, second);
+    want.insert(want.end(), more.begin(), more.end());
+    call.positions = view(restarted);
+    EXPECT_THAT(logits_for(model, packed, call), Pointwise(FloatNear(1e-5F), want));
+    call.positions = {};
+    if (std::string_view(name) == "qwen3") {
+      EXPECT_THAT(logits_for(model, packed, call), Pointwise(FloatNear(1e-5F), want));
+    } else {
+      EXPECT_THAT(error_of([&] { logits_for(model, packed, call); }),
+                  HasSubstr("cu_seqlens: got some sequences without positions, needs positions "
+                            "that restart in each sequence"));
+    }
+  }
+  const LanguageModel bert = load_recorded("bert");
+  OwnedTensor pooled({bert.d_model()});
+  call.positions = view(restarted);
+  call.pooled = pooled;
+  EXPECT_THAT(error_of([&] { logits_for(bert, packed, call); }),
+              HasSubstr("needs none, because the pooler reads only the first token"));
 }
 
 TEST(ModelPositions, a_sinusoidal_encoding_takes_any_positions) {

@@ -46,7 +46,8 @@ struct EncoderDecoderOptions {
 /// The options of a call to EncoderDecoderModel::encode().
 struct EncodeCall {
   /// Options for the attention of every encoder layer. For a batch that is padded at the end, set
-  /// valid_lens here and in DecodeCall::cross_attention.
+  /// valid_lens here and in DecodeCall::cross_attention. Packed sequences (cu_seqlens) are rejected
+  /// if the model adds positions to its tokens, as Marian does.
   AttentionOptions attention = {};
   /// Receives intermediates: "encoder_embedded", the input of the first layer, and "encoder.…" for
   /// the stack, e.g. "encoder.layers.0.self_attn.weights".
@@ -121,6 +122,7 @@ class ATTN_API EncoderDecoderModel : public Module {
                                      Context& context = Context::default_context()) const;
 
  private:
+  ATTN_LOCAL void check_not_packed(const AttentionOptions& attention) const;
   /// Embeds `ids` and adds positions, which begin at `past`. `x` is (B, N, E).
   ATTN_LOCAL void embed(const IdView& ids, const Tensor& x,
                         const std::optional<LearnedPositionalEncoding>& positions,

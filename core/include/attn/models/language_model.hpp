@@ -68,7 +68,8 @@ struct LanguageModelOptions {
 /// The options of a call to a LanguageModel.
 struct LanguageModelCall {
   /// Options for the attention of every layer. Later tokens are excluded if `causal` is true here
-  /// or in the model's options.
+  /// or in the model's options. Packed sequences (cu_seqlens) need `positions` if the model adds
+  /// positions to its tokens, and cannot be combined with `pooled`.
   AttentionOptions attention = {};
   /// Positions of the tokens, (N) or (B, N), e.g. for a batch that is padded on the left. They
   /// apply to the layers' rotary positions (see TransformerEncoderCall), to a sinusoidal encoding,
