@@ -53,7 +53,7 @@ async function openHost(html) {
 
 test('a figure of the short path is presented, and keys lead along the path and back', async () => {
   const page = await site.visit(`#${settings}&weightCell=2.1&at=self-attention.weights`, {
-    viewport: { width: 1280, height: 720 },
+    viewport: { width: 1280, height: 900 },
   });
   const weights = heatmap(page.locator('#weights'), /^Attention weights/);
   const value = await shownValue(weights);
@@ -65,7 +65,7 @@ test('a figure of the short path is presented, and keys lead along the path and 
   const { width, height } = /** @type {{ width: number, height: number }} */ (
     await shown(page).boundingBox()
   );
-  assert.ok(width >= 1260 && height >= 720, `${width} × ${height}`);
+  assert.ok(width >= 1260 && height >= 900, `${width} × ${height}`);
   await page.keyboard.press('ArrowRight');
   await page.locator('#stages.only').waitFor();
   await page.keyboard.press('ArrowRight');
@@ -96,17 +96,17 @@ test('from a figure outside the short path, keys lead to all figures in other ch
 });
 
 test('at the last figure of a presentation, “next” is disabled', async () => {
-  const page = await site.visit(`#${settings}&at=training.training-run`);
+  const page = await site.visit(`#${settings}&at=training.training-heads`);
   await page
-    .locator('#training-run')
+    .locator('#training-heads')
     .getByRole('button', { name: /^Present/ })
     .click();
-  await page.locator('#training-run.only').waitFor();
+  await page.locator('#training-heads.only').waitFor();
   const next = page.getByRole('button', { name: 'Next figure' });
   assert.ok(await next.isDisabled());
   assert.equal(await next.getAttribute('title'), 'This is the last figure');
   await page.getByRole('button', { name: 'Previous figure' }).click();
-  await page.locator('figure.only:not(#training-run)').waitFor();
+  await page.locator('figure.only:not(#training-heads)').waitFor();
   assert.ok(await next.isEnabled());
 });
 

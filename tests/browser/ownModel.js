@@ -90,7 +90,7 @@ export async function open(page, files) {
   await choose(page, files);
   await page.getByRole('dialog').waitFor({ state: 'hidden' });
   await page
-    .getByRole('radio', { name: 'yours' })
+    .getByRole('radio', { name: 'yours', includeHidden: true })
     .and(page.locator(':checked'))
     .waitFor({ state: 'attached' });
   await settled(page);

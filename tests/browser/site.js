@@ -416,13 +416,15 @@ export const heatmap = (within, name) => within.getByRole('application', { name 
 export const weightsMap = (page) => heatmap(page.locator('#weights'), /^Attention weights/);
 
 /**
- * The value of the selected cell in a figure's readout.
+ * The value of the selected cell in a figure's readout. The readout is hidden while the cell is
+ * outside of the window.
  * @param {Locator} heatmap
  */
 export async function shownValue(heatmap) {
   const readout = await heatmap.getAttribute('aria-describedby');
-  const text = await heatmap.page().locator(`[id="${readout}"] [data-value]`).innerText();
-  return numberOf(text);
+  const value = heatmap.page().locator(`[id="${readout}"] [data-value]`);
+  await value.waitFor();
+  return numberOf(await value.innerText());
 }
 
 /**
