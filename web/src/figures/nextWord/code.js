@@ -27,7 +27,7 @@ export function nextWordCode(settings, learned, { temperature, topK, cuts = [] }
   const kept = topK || vocabularySize;
   const shown = Math.min(10, kept);
   return printMatrix('candidates', shown, 2, [
-    ...learned.modelCalls(settings, learned),
+    ...learned.modelCalls(settings, learned, cuts.length > 0),
     {
       python: `
 x = embed(ids)

@@ -33,9 +33,10 @@ export const encoderOptions = (settings, learned) => ({
  * `encoder`. The program expects the model's file next to it.
  * @param {SentenceSettings} settings
  * @param {Known} learned
+ * @param {boolean} [mayLackKeys] whether a query may have no keys, so that its weights are 0
  * @returns {Call[]}
  */
-export function modelCalls(settings, learned) {
+export function modelCalls(settings, learned, mayLackKeys = false) {
   const { config, ids, tokens } = learned;
   const { vocabularySize, dModel, numHeads, numLayers, dimFeedforward, activation, base } = config;
   const positions = positionsOf(settings, learned);
@@ -72,7 +73,7 @@ class Attention(torch.nn.MultiheadAttention):
         if attn_mask.dtype == torch.bool:
             attn_mask = torch.zeros(n, n).masked_fill(attn_mask, float("-inf"))
         q, k, v = self.project(x)
-        weights = (q @ k.mT / q.shape[-1] ** 0.5 + attn_mask).softmax(-1)
+        weights = (q @ k.mT / q.shape[-1] ** 0.5 + attn_mask).softmax(-1)${mayLackKeys ? '.nan_to_num()' : ''}
         return self.out_proj((weights @ v).transpose(-2, -3).flatten(-2)), weights
 
 encoder = torch.nn.ModuleList(
