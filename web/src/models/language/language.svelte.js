@@ -1,5 +1,5 @@
 import { host } from '../../host/host.js';
-import { settings } from '../../state/settings.svelte.js';
+import { reset, settings } from '../../state/settings.svelte.js';
 import { reasonOf } from '../../work/errors.js';
 import { Spelled } from '../spelled.js';
 import { problems } from '../../texts/page.js';
@@ -140,6 +140,9 @@ export class Language {
   }
 }
 
+/** Resets the settings that name a model's tokens. In another model, they name different tokens. */
+const forgetTokens = () => reset(['cuts', 'cutToken']);
+
 /**
  * Selects the projections. Switching to learned projections turns the causal mask on, because they
  * belong to a model that was trained with a causal mask. Switching back turns the mask off.
@@ -148,6 +151,7 @@ export class Language {
  */
 export async function chooseWeights(language, weights) {
   if (weights === 'learned' && !(await language.want())) return;
+  if (language.looksAtOwn) forgetTokens();
   language.looksAtOwn = false;
   const learned = weights === 'learned';
   if (learned !== (settings.weights === 'learned')) settings.causal = learned;
@@ -172,6 +176,7 @@ export function lookAtOwn(language) {
   const { own } = language;
   if (!own) return;
   language.looksAtOwn = true;
+  forgetTokens();
   Object.assign(settings, { weights: 'learned', causal: own.facts.description.causal });
 }
 
@@ -181,6 +186,7 @@ export function lookAtOwn(language) {
  */
 export function lookAtPages(language) {
   if (language.own) Object.assign(settings, language.own.before);
+  forgetTokens();
   language.looksAtOwn = false;
 }
 
