@@ -3,8 +3,8 @@
 export const title = 'Cut an arc';
 /** How to cut, by touch and otherwise. */
 export const how = {
-  touch: 'Tap a cell to cut it; tap again to undo.',
-  point: 'Click a cell, or press Enter, to cut it; do it again to undo.',
+  touch: 'Tap a cell to cut it. Tap it again to undo the cut.',
+  point: 'Click a cell or press Enter to cut it. Do the same again to undo the cut.',
 };
 /** @param {{ layer: number, head: number, tokens: number }} of */
 export const label = ({ layer, head, tokens }) =>
@@ -26,7 +26,7 @@ export const unchanged = ({ label, before }) =>
   `“${label}” has probability ${before}. Nothing is cut yet.`;
 /** What was done, and what does not follow from it. */
 export const done =
-  'The other weights of the row were scaled up to the sum 1, and everything after it was computed again. A large change shows that this prediction used the arc. A small change does not show that the model ignores the word: other arcs may carry the same news.';
+  'The other weights of the row were scaled up so that they add up to 1, and everything after them was computed again. A large change shows that this prediction used the arc. A small change does not show that the model ignores the word: other arcs may carry the same information.';
 export const cuts = 'Cuts';
 /** @param {{ layer: number | null, head: number | null }} at */
 export const where = ({ layer, head }) => {

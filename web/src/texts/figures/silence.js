@@ -13,10 +13,10 @@ export const chosen = ({ label, share }) =>
 /** What was done, and what does not follow from it. */
 export const done = {
   zero: 'A silenced part gives only zeros. The model never met such zeros in training, so some of the change may come from their being unusual.',
-  mean: 'A silenced part gives the same numbers at every token: their mean over your sentence. So it still says what all tokens have in common, and only the differences are lost.',
+  mean: 'A silenced part gives the same numbers at every token: the mean of its output over all tokens that the model reads. It keeps what all tokens have in common, and loses only the differences between them.',
 };
 export const others =
-  'The changes do not add up, because later parts react to what is missing. A part with a small change may matter for other words.';
+  'The changes do not add up, because later parts react to the missing output. A part with a small change may matter for other words.';
 /** @param {{ label: string, largest: string, change: string }} of */
 export const summary = ({ label, largest, change }) =>
   `Silencing ${largest} changes the log-probability of “${label}” most, by ${change}.`;
