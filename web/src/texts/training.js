@@ -235,8 +235,7 @@ export const counted = (count, thing) => `${count} ${thing}${count === 1 ? '' : 
 export const player = {
   start: 'From the start',
   play: 'Play',
-  playTitle:
-    'Stops at the step in the next field, or earlier if more steps would change little: both lanes get 100 of 100 answers right, or one lane does and the other has made no progress for 150 steps',
+  playTitle: 'Stops at the step in “until step”, or earlier if more steps would change little',
   ended: {
     right: '. Stopped: both lanes get 100 of 100 answers right.',
     still:
