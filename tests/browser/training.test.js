@@ -241,8 +241,13 @@ test('Play stops at the chosen step, and when both lanes are always right', asyn
   );
   const until = figure(page).getByRole('spinbutton', { name: 'until step' });
   await until.fill('20');
-  await button(page, 'Play').click();
-  await button(page, 'Play').waitFor();
+  // The figure of the heads has the same button.
+  await until.press('Tab');
+  await show(page, 'training-heads');
+  const play = page.locator('#training-heads').getByRole('button', { name: 'Play', exact: true });
+  await play.click();
+  await play.waitFor();
+  await show(page, 'training-run');
   await figure(page).getByText('step 20', { exact: true }).first().waitFor();
   assert.equal(await until.inputValue(), '620');
   await button(page, 'Play').click();
