@@ -6,7 +6,7 @@
  */
 export const kMaxWasmBytes = {
   attn: { raw: 425e3, gzip: 191e3 },
-  training: { raw: 588e3, gzip: 257e3 },
+  training: { raw: 588e3, gzip: 259e3 },
   models: { raw: 573e3, gzip: 254e3 },
 };
 
