@@ -15,7 +15,7 @@ const kChannel = 40;
  * without a match.
  */
 const kBlock = 16;
-const kShare = 0.05;
+const kShare = 0.06;
 
 /**
  * Compares two pictures block by block. A pixel has a match if its colour is within the range of
