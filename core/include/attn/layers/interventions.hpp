@@ -81,8 +81,9 @@ class ATTN_API Interventions {
 
   bool empty() const noexcept { return edits_.empty() && knockouts_.empty(); }
 
-  /// The names that ablate() and patch() accept for this layer: Module::intermediate_names()
-  /// without the stages of attention between q·k and the weights, which knock_out() changes.
+  /// Returns the names that ablate() and patch() accept for `layer`. They are the names that
+  /// Module::intermediate_names() returns, except for the scores, weights and log-sum-exps of
+  /// attention, which only knock_out() changes.
   static std::vector<std::string> names_of(const Module& layer);
 
  private:

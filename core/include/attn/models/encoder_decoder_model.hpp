@@ -81,7 +81,7 @@ struct DecodeCall {
 /// (max_positions, E), "encoder.…" (see TransformerEncoder), "decoder.…" (see TransformerDecoder),
 /// "output.weight" unless tied, and "output.bias".
 ///
-/// The error of the model combines the errors of its layers. For models that have up to three
+/// The model's error depends on the errors of its layers. For models that have up to three
 /// layers of width 21 in each stack, logits are within 2e-5 of the exact values.
 class ATTN_API EncoderDecoderModel : public Module {
  public:
@@ -116,8 +116,8 @@ class ATTN_API EncoderDecoderModel : public Module {
               ElementType type = ElementType::kFloat32) const;
 
   /// Encodes `ids` (N), N ≥ 1, and returns the tokens that follow start_id, decoded one by one with
-  /// a state. Throws the same errors as encode(), decode() and choose_token(), and kInvalidArgument
-  /// for more tokens than there are positions.
+  /// a state. Throws the same errors as encode(), decode() and choose_token(). Throws
+  /// kInvalidArgument if there are more tokens than positions.
   std::vector<std::int64_t> generate(const IdView& ids, const GenerationOptions& options = {},
                                      Context& context = Context::default_context()) const;
 

@@ -140,7 +140,7 @@ struct GenerationOptions {
 /// TransformerEncoder), "transform.…", "transform_norm.…", "project_out.weight" (W, E),
 /// "output.weight" unless tied, "output.bias", and "pooler.…". W is E unless embedding_dim is set.
 ///
-/// The error of the model combines the errors of its layers. For models that have three layers of
+/// The model's error depends on the errors of its layers. For models that have three layers of
 /// width 24 and weights of standard deviation 1/√(number of columns), logits are within 1e-5 of the
 /// exact values.
 class ATTN_API LanguageModel : public Module {
