@@ -177,13 +177,14 @@ test('the embed code shows the figure with its settings in a page of another ori
 
   const other = await openHost(code);
   const frame = other.frameLocator('iframe');
-  const readout = frame.locator('#weights [data-value]').first();
-  assert.equal(numberOf(await readout.innerText()), value);
-  assert.equal(await frame.getByRole('textbox').count(), 0);
-  // The frame becomes as high as its content.
+  // The frame becomes as high as its content. Until then the card with the value can be hidden,
+  // because its cell is outside the frame.
   await becomes(() => other.locator('iframe').getAttribute('title'), 'self-attention.weights');
   const [inner] = other.frames().slice(1);
   await becomes(() => inner.evaluate(() => innerHeight - document.body.offsetHeight), 0);
+  const readout = frame.locator('#weights [data-value]').first();
+  await becomes(async () => numberOf(await readout.innerText()), value);
+  assert.equal(await frame.getByRole('textbox').count(), 0);
   const whole = new URL(
     (await frame.getByRole('link', { name: 'Open the whole page' }).getAttribute('href')) ?? '',
   );

@@ -402,9 +402,14 @@ export async function becomes(read, expected) {
   assert.deepEqual(found, expected);
 }
 
-/** Parses a number in the page's format. @param {string} text */
+/**
+ * Parses a number in the page's format. A hidden element has no text, which is not a number.
+ * @param {string} text
+ */
 export const numberOf = (text) =>
-  Number(text.replaceAll('−', '-').replaceAll(',', '').replace('∞', 'Infinity'));
+  text.trim() === ''
+    ? NaN
+    : Number(text.replaceAll('−', '-').replaceAll(',', '').replace('∞', 'Infinity'));
 
 /** @param {Page | Locator} within @param {RegExp} name */
 export const heatmap = (within, name) => within.getByRole('application', { name });
@@ -424,7 +429,7 @@ export async function shownValue(heatmap) {
   const readout = await heatmap.getAttribute('aria-describedby');
   const value = heatmap.page().locator(`[id="${readout}"] [data-value]`);
   await value.waitFor();
-  return numberOf(await value.innerText());
+  return numberOf((await value.textContent()) ?? '');
 }
 
 /**
