@@ -47,8 +47,8 @@ const kFolders = {
 };
 
 /**
- * Files of the package that are not in the folder `wasm/dist`. Only the measured variants need to
- * be built.
+ * The .wasm files by their addresses. They come from the build folder instead of `wasm/dist`, so
+ * that only the measured variants need to be built.
  */
 const kFiles = Object.fromEntries(
   kFlavours.flatMap((flavour) =>

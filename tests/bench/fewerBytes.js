@@ -10,7 +10,7 @@ import { attnNode, floats, normal, solver } from './nativeJobs.js';
 /** The values of attn::ElementType. */
 const kTypes = { float32: 0, float16: 1, bfloat16: 2, int8: 3 };
 
-/** Name of the solver that times attn on the same workload in float32. */
+/** Name of the contestant that runs the same workload in attn with float32 numbers. */
 const kFloat32 = 'float32';
 
 /**

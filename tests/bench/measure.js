@@ -22,7 +22,7 @@
  * @property {number} samples
  */
 
-/** A call that takes longer is timed only in the first rounds. */
+/** A call that takes longer than `kLongSeconds` is timed only in the first `kLongRounds` rounds. */
 const kLongSeconds = 1;
 const kLongRounds = 3;
 

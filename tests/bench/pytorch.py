@@ -1,4 +1,4 @@
-"""PyTorch's side of the benchmark: reads requests as lines of JSON and answers each with a line of JSON.
+"""PyTorch's side of the benchmark: reads requests and writes answers, each as a line of JSON.
 
 {"make": {"kind": "gradients", "shape": {...}, "withForward": true, "q": base64, ...}} -> {"id": 0}
 {"make": {"kind": "step", "shape": {...}}} -> {"id": 1, "size": parameters}

@@ -192,7 +192,7 @@ export function derive(rows) {
     const squares = spread(kSquareLengths, (keys) => find(oneHeadName(keys)), 2);
     if (squares) {
       const name = `time per N², N ${squares.from} to ${squares.to}`;
-      const measured = `${squares.spread.toFixed(2)} × between least and most`;
+      const measured = `${squares.spread.toFixed(2)} × from smallest to largest`;
       add(name, measured, bound(squares.spread, { most: kFlatness }, times));
     }
     const [long, short] = [oneHeadName(kLongHead), kComparedWithLongHead].map((name) =>
@@ -206,7 +206,7 @@ export function derive(rows) {
     const windows = spread(kWindowLengths, (keys) => find(windowName(keys)), 1);
     if (windows) {
       const name = `window ${kWindow}: time per N, N ${windows.from} to ${windows.to}`;
-      const measured = `${windows.spread.toFixed(2)} × between least and most`;
+      const measured = `${windows.spread.toFixed(2)} × from smallest to largest`;
       add(name, measured, bound(windows.spread, { most: kWindowGrowth }, times));
     }
   }
@@ -266,7 +266,7 @@ export function besideNative(rows) {
     const factor = attn.best / own.attn.best;
     return [
       {
-        ...{ half, name: `${work}: time beside native ${kWasmPeer}`, variant, threads },
+        ...{ half, name: `${work}: time relative to native ${kWasmPeer}`, variant, threads },
         measured: `${factor.toFixed(2)} ×`,
         verdicts: [bound(factor, { most: kMostOfNative }, times)],
       },

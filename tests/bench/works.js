@@ -121,7 +121,8 @@ function oneQuery(heads, keys, targets) {
 const kLargeTiles = ['avx512', 'avx512_bf16', 'amx_bf16'];
 
 /**
- * The share of tiles, of 48 queries by `tile` keys, that contain a query and a key of one document.
+ * The share of tiles that contain a query and a key of the same document. A tile has 48 queries and
+ * `tile` keys.
  * @param {number} keys
  * @param {number} each
  * @param {number} tile
@@ -259,7 +260,10 @@ function step(shape, least) {
   };
 }
 
-/** Kernels that multiply pairs of bfloat16 numbers, and kernels that multiply them in tiles. */
+/**
+ * Instruction sets that multiply pairs of bfloat16 numbers, and instruction sets that multiply such
+ * pairs in tiles.
+ */
 const kPairs = ['avx512_bf16'];
 const kTiles = ['amx_bf16'];
 
@@ -299,7 +303,7 @@ const kBytes = { bfloat16: 2, float16: 2, int8: 1 };
  */
 function storedCache(type, dim, targets) {
   const { shape } = attention('', { heads: 32, queries: 1, keys: 4096, dim });
-  // int8 has a scale for each row.
+  // Each row of int8 numbers also has a scale in float32.
   const row = kBytes[type] * dim + (type === 'int8' ? kFloatBytes : 0);
   return {
     kind: 'stored cache',

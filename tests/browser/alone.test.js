@@ -164,8 +164,8 @@ test('the embed code shows the figure with its settings in a page of another ori
   assert.equal(await page.locator('#weights').getAttribute('style'), '');
   await page.context().close();
 
-  // Without a script that adjusts the height, the frame is high enough in a column of 800 pixels,
-  // and not much higher.
+  // The other page has no script that adjusts the frame's height. In a column of 800 pixels, the
+  // frame is high enough for its content, and not much higher.
   const height = Number(/ height="(\d+)"/.exec(code)?.[1]);
   const column = await openHost(`<div style="width: 800px">${code}</div>`);
   await column.locator('iframe[title="self-attention.weights"]').waitFor();
@@ -264,7 +264,7 @@ test('an embedded figure whose code cannot be loaded says so', async () => {
   await page.context().close();
 });
 
-test('a link to a figure that does not exist, or without words, says so', async () => {
+test('a frame says so if its link names a missing figure or contains no words', async () => {
   const page = await openHost(`<iframe src="${site.url}#embed=nothing"></iframe>`);
   const frame = page.frameLocator('iframe');
   await frame.getByText('There is no figure “nothing”').waitFor();

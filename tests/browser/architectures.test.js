@@ -40,7 +40,7 @@ test('paths have as many connections as each layer needs', async () => {
   }
 });
 
-test('picking a token replaces the one picked before the last', async () => {
+test('picking a third token drops the first of the two picked before', async () => {
   const page = await open('paths', '&pathFrom=0&pathTo=10');
   const button = (/** @type {string} */ name) =>
     page.getByRole('group', { name: 'Pick two tokens' }).getByRole('button', { name, exact: true });

@@ -29,7 +29,7 @@ const sharesIn = (page, name) =>
       all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.probability)),
     );
 
-test('a cut changes the prediction, adds up, is in the link and can be undone', async () => {
+test('a cut changes the prediction by the stated amount, is in the link and can be undone', async () => {
   const page = await site.visit(link);
   const figure = figureOf(page);
   const before = 'What may come next, without cuts';
@@ -71,7 +71,7 @@ test('a cut changes the prediction, adds up, is in the link and can be undone', 
   await becomes(() => changeIn(page), 0);
 });
 
-test('a cell that comes later cannot be cut, and a second click undoes a cut', async () => {
+test('a cell whose key comes after its query cannot be cut, and a second click undoes a cut', async () => {
   const page = await site.visit(link);
   const map = figureOf(page).getByRole('application');
   await map.focus();
@@ -103,7 +103,7 @@ test('arcs of a model that the reader opened can be cut', async () => {
   await figureOf(page).evaluate((element) => element.scrollIntoView());
   await becomes(() => changeIn(page), 0);
   await becomes(async () => /cuts|cutToken/.test(new URL(page.url()).hash), false);
-  // This model has no third layer, so the figure draws the second, and cuts in it.
+  // This model has no third layer, so the figure draws the second layer, and arcs are cut there.
   const layer = figureOf(page).getByRole('group', { name: /^layer/ });
   assert.ok(await layer.getByRole('radio', { name: '2' }).isChecked());
   const map = figureOf(page).getByRole('application');

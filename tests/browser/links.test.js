@@ -4,8 +4,8 @@
 //   RECORD=1 node --test tests/browser/links.test.js
 //   git diff tests/golden/links.txt
 //
-// The last bits differ among the variants of the package, so the numbers of SIMD128 are recorded,
-// the only variant that `npm test` builds.
+// The variants of the package give numbers that differ in the last bits. The recorded numbers are
+// from SIMD128, the only variant that `npm test` builds.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import test, { after, before } from 'node:test';
@@ -30,7 +30,7 @@ after(async () => {
 });
 
 const links = [
-  // Version 1: layers without training.
+  // Links of version 1, which show layers that are not trained.
   '#v=1&at=self-attention.pipeline&text=man+bites+dog',
   '#v=1&at=self-attention.weights&text=man+bites+dog&weights=xavier&head=1',
   '#v=1&at=self-attention.weights&causal=1&window=2&validLen=6&blocked=3.1',
@@ -55,7 +55,7 @@ const links = [
   '#v=1&at=transformer.decoder-cache&decoderStep=2',
   '#v=1&at=transformer.alignment&source=the+cat&target=die+Katze',
   '#v=1&at=opening.sentence&encoding=none',
-  // The language model.
+  // Links that show the language model.
   '#v=1&at=self-attention.weights&weights=learned&causal=1&layer=1&text=she+sat+by+the+fire',
   '#v=2&at=self-attention.pipeline',
   '#v=2&at=self-attention.weights&layer=3&head=4',

@@ -314,7 +314,7 @@ test('invalid settings in a link are corrected, and the page says so', async () 
   assert.equal(await figure(page).locator('.corrected').count(), 0);
 });
 
-test('a difference that a link’s world does not have is corrected, and the page says so', async () => {
+test('a difference between lanes that the link’s task does not offer is corrected, and the page says so', async () => {
   const page = await site.visit('#world=dates&differ=mask&at=training.training-run');
   await figure(page)
     .getByText(/cannot differ in “mask”\. They now differ in decoder/)

@@ -70,7 +70,8 @@ auto load(const Description& description, attn::Context& context) {
   return loader.finish();
 }
 
-/// The model may have tables of too few positions, or weights that make a layer overflow.
+/// Accepts the two errors that a model may give: its position table may be too short, or its
+/// weights may make a layer overflow.
 void require_expected(const attn::Error& error) {
   require(error.code() == attn::ErrorCode::kInvalidArgument ||
           error.code() == attn::ErrorCode::kUnsupported);

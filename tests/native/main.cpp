@@ -7,8 +7,8 @@
 #include "attn/instruction_set.hpp"
 #include "random.hpp"
 
-// A request for more memory than exists must throw with sanitizers, too. The functions below have
-// default visibility, because sanitizers may be shared libraries.
+// Makes operator new throw under sanitizers, too, when a request exceeds the memory. The functions
+// have default visibility, because sanitizers may be shared libraries that call them.
 extern "C" {
 [[gnu::visibility("default")]] const char* __asan_default_options() {
   return "allocator_may_return_null=1";

@@ -129,8 +129,8 @@ TEST_F(AllocationFailureTest, leaves_outputs_unchanged_whichever_allocation_fail
     attn::Context context({.num_threads = 1});
     std::vector<float> output(expected.size(), kUnset);
     std::int64_t allowed = 0;
-    // Calls in a context without scratch memory. The first allocation fails, then the second, and
-    // so on.
+    // The context has no scratch memory, so each call must allocate. In the first call the first
+    // allocation fails, in the next call the second allocation, and so on.
     for (; !attn_test::succeeds_with_allocations(
              allowed, [&] { call.run(Tensor(output.data(), call.shape), context); });
          ++allowed) {

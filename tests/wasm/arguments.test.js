@@ -31,7 +31,8 @@ function observed(object, name, effect) {
 }
 
 /**
- * Copies a value so that each property, at any depth, can be read once and returns nonsense afterwards.
+ * Copies a value. Each property of the copy, at any depth, gives the right value only when it is
+ * read for the first time, and a wrong number afterwards.
  * @param {any} value
  * @returns {any}
  */

@@ -342,8 +342,8 @@ await everyVariant('element types', (attn) => {
     );
   });
 
-  // Large inputs are widened differently from small inputs. Subnormal numbers, infinities and large
-  // queries use other code paths.
+  // The core widens large inputs differently from small inputs, and has separate code paths for
+  // subnormal numbers, infinities and large queries.
   for (const type of /** @type {const} */ (['float16', 'bfloat16'])) {
     test(`one_query_over_any_${type}_numbers_has_the_bits_of_float32`, () => {
       const [length, heads] = [150, 2];

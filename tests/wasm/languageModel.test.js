@@ -504,12 +504,13 @@ test('interventions_change_the_predictions_of_a_model', async () => {
     logits({ knockOut: [place] }),
     logits({ knockOut: Array.from({ length: numHeads }, (_, head) => ({ ...place, head })) }),
   );
-  // Earlier tokens do not attend to the last one.
+  // Token 3 is the last one, and no earlier token attends to it.
   const cut = logits({ knockOut: [{ ...place, head: 0 }] });
   const { vocabSize } = model.description;
   assert.deepEqual(cut.data.slice(0, 3 * vocabSize), plain.data.slice(0, 3 * vocabSize));
   assert.notDeepEqual(cut, plain);
-  // The embeddings of other tokens give the predictions for these tokens.
+  // With the embeddings of tokens 5 to 8 in place of its own, the model predicts the same as for
+  // these tokens.
   const { intermediates } = model.forward([5, 6, 7, 8], { intermediates: ['embedded'] });
   const patch = [{ name: 'embedded', values: intermediates.embedded }];
   assert.deepEqual(logits({ patch }), model.forward([5, 6, 7, 8]).logits);

@@ -77,7 +77,7 @@ const rotaryPositions = { start: 0, positions: [0, 1, 2], sequenceLength: 3, inv
 const standing = { positions: undefined };
 const sizes = { n: 4, d: 2 };
 const sampling = { temperature: 1, topK: 2, ...random };
-/** Interventions, of which there are none. */
+/** Options for interventions, each an empty list. */
 const changes = { ablate: [], patch: [], knockOut: [] };
 const ofModels = {
   ...changes,

@@ -12,9 +12,9 @@ import { checkOptions, flag, natural, size } from './checks.js';
  * @property {number} multiplyAdds  number of multiply-adds for one sequence, without biases,
  *   activations and the softmax
  * @property {number} sequentialOperations  number of steps that must run one after another
- * @property {number | null} maxPathLength  number of connections on a signal's path until the two
- *   most distant tokens meet in one output, in a stack of as many such layers as necessary; `null`
- *   if the tokens never meet
+ * @property {number | null} maxPathLength  number of connections that the signals of the two
+ *   most distant tokens pass before one output depends on both tokens. Layers are stacked until
+ *   this happens; `null` if it never happens
  */
 
 /**

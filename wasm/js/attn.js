@@ -561,9 +561,9 @@ export class Attn {
    *   logSumExp = ln(exp(logSumExpA) + exp(logSumExpB))
    *   output = exp(logSumExpA − logSumExp) · outputA + exp(logSumExpB − logSumExp) · outputB
    *
-   * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. If the
-   * log-sum-exp of a part is −∞, the part has nothing to attend to, and its output is not read. If
-   * you merge several parts pairwise, the grouping changes the result only by rounding errors.
+   * To get a part, call `scaledDotProductAttention()` with `needLogSumExp`. If the log-sum-exp of a
+   * part is −∞, the part has nothing to attend to, and its output is not read. If you merge several
+   * parts pairwise, the grouping changes the result only by rounding errors.
    *
    * @param {TensorLike} outputA  (N, Dv), (B, N, Dv) or (B, H, N, Dv)
    * @param {TensorLike} logSumExpA  (N,), (B, N) or (B, H, N)
@@ -764,8 +764,8 @@ export class Attn {
   }
 
   /**
-   * The ONNX operator RotaryEmbedding. It rotates `x` by the given tables instead of by angles. You can
-   * get the tables from `RotaryEmbedding.tables()`.
+   * The ONNX operator RotaryEmbedding. It rotates `x` by cosines and sines that you pass as tables.
+   * `RotaryEmbedding.tables()` returns such tables.
    *
    * @template {ElementType} [Output='float32']
    * @overload

@@ -18,10 +18,10 @@ import { checkIntegers, readTensor } from './tensor.js';
 
 /**
  * @typedef {object} BahdanauDecoderSizes
- * @property {number} vocabSize  V, of the target language
+ * @property {number} vocabSize  V, the number of tokens in the target language
  * @property {number} embedSize  width of the embedding of a target token
- * @property {number} numHiddens  H, of the attention and of the GRU
- * @property {number} [numLayers]  of the GRU; 1 by default
+ * @property {number} numHiddens  H, the width of the attention and of the GRU
+ * @property {number} [numLayers]  number of layers of the GRU; 1 by default
  * @property {number} [encoderDim]  width of the encoder's outputs; H by default
  */
 

@@ -149,7 +149,8 @@ export class Connection {
       });
     }
     // Asks whether the worker serves attn. A worker that already serves attn answers. A worker that
-    // does not may lose the question, but sends a message when it starts to serve.
+    // does not serve attn yet may miss the question, but it sends a message when it starts to
+    // serve.
     worker.postMessage({ attn: kWhoServes });
     if (startTimeout < kLongestTimeout) {
       this.#timer = setTimeout(() => void this.end(doesNotServe(startTimeout)), startTimeout);
@@ -375,10 +376,10 @@ function prototypeOf({ type, functions, values, groups }) {
   }
   for (const name of functions) {
     Object.defineProperty(prototype, name, {
-      // In the object of a module, `moduleMembers` replaces some properties.
+      // If the object is a module, load() redefines some of these properties (see `moduleMembers`).
       configurable: true,
-      // Returns a function that remembers the object: if the function is called with `new`, its
-      // `this` is a different object.
+      // The returned function must know the object in advance, because with `new`, its `this` would
+      // be a different object.
       get() {
         return caller(this, name);
       },

@@ -91,7 +91,8 @@ export function matmul(runtime, a, b) {
 /** @typedef {readonly ArrayLike<number>[]} Rows */
 
 /**
- * Nested arrays. With a recursive type, the compiler would not terminate in `Remote`.
+ * Nested arrays of numbers. The type is not recursive, because the compiler would not terminate
+ * when `Remote` maps it.
  * @typedef {Rows | readonly Rows[] | readonly (readonly Rows[])[]} NestedNumbers
  */
 

@@ -268,7 +268,7 @@ export class LanguageModel extends Layer {
    * @param {readonly number[]} tokens  shape of the tokens
    * @param {LanguageModelCall & PositionsOption & IntermediatesOption & InterventionOptions} options
    * @param {'forward' | 'forwardVectors'} forward
-   * @param {(call: NativeCall) => NativeTensor} check  returns the input
+   * @param {(call: NativeCall) => NativeTensor} check  checks the input and returns it
    * @returns {any}
    */
   #run(tokens, options, forward, check) {

@@ -162,8 +162,8 @@ export class Layer extends NativeObject {
    * @protected
    * @template {ElementType} Output
    * @param {OutputTypeOption<Output>} options
-   * @param {(call: NativeCall) => { input: NativeTensor, shape: readonly number[] }} check  returns
-   *   the input and the shape of the result
+   * @param {(call: NativeCall) => { input: NativeTensor, shape: readonly number[] }} check  checks
+   *   the arguments, and returns the input and the shape of the result
    * @returns {ResultOfType<any, Output>}
    */
   forwardElements(options, check) {

@@ -320,7 +320,7 @@ const otherVariant = (wanted, found) =>
   );
 
 /**
- * Returns the glue and the class to instantiate.
+ * Loads Emscripten's JavaScript (the glue) and the class to instantiate.
  * @param {Build} build
  * @param {Variant} variant
  * @returns {Promise<{ Class: Constructor, glue: Glue }>}

@@ -22,7 +22,8 @@ import { isVariable } from './tape.js';
  * @property {number} [ignoreIndex]  targets with this value are ignored; −100 by default
  * @property {number} [labelSmoothing]  from 0 to 1: share of the target's probability that is spread evenly
  *   over all classes; 0 by default
- * @property {'mean' | 'sum'} [reduction]  `'mean'` by default: over the targets that are not ignored
+ * @property {'mean' | 'sum'} [reduction]  `'mean'`, the default, averages over the
+ *   targets that are not ignored
  */
 
 /**

@@ -187,7 +187,7 @@ export class Memory {
 
   /**
    * Allocates memory that stays until it is freed.
-   * @param {string} name  as in take()
+   * @param {string} name  the argument that needs the memory, for the error message
    * @param {number} bytes
    * @param {number} [room]  number of bytes to allocate, at least `bytes`; the error message states
    *   `bytes`

@@ -31,7 +31,7 @@ import { checkInteger } from './errors.js';
  * @param {NativeCall} call
  * @param {AttentionOptions} options  whose names were already checked
  * @param {ScoreSizes} sizes
- * @param {readonly number[]} leading  the shape of additional results, without the dimension of the keys
+ * @param {readonly number[]} leading  the shape of additional results, without the last dimension (the keys)
  */
 export function checkAttentionOptions(call, options, sizes, leading) {
   if (Object.keys(options).length === 0) return undefined;

@@ -213,9 +213,9 @@ const kCacheOptions = {
  *   x' = a · (cos(p·ω_j)·x − sin(p·ω_j)·y)
  *   y' = a · (sin(p·ω_j)·x + cos(p·ω_j)·y),   ω_j = base^(−2j/d) or scaled
  *
- * The score of a query at p and a key at p' therefore depends only on p − p'. a is the attention factor.
- * Frequencies and angles are computed in double precision. Results are within a · 1.7e-7 · (|x| + |y|) of
- * the exact rotation for |positions| ≤ 2^24.
+ * The score of a query at p and a key at p' therefore depends only on p − p'. The factor a is the
+ * attention factor. Frequencies and angles are computed in double precision. Results are within a ·
+ * 1.7e-7 · (|x| + |y|) of the exact rotation for |positions| ≤ 2^24.
  *
  * @template {ResultKind} [As='array']
  * @extends {NativeObject<Native.RotaryEmbedding>}

@@ -139,7 +139,7 @@ class Server {
           throw error;
         }
         await waitingMessages();
-        // No one waits for the answer to an aborted task.
+        // If the task was aborted, the page ignores its answer, so the task can end here.
         step = await (controller.signal.aborted ? result.return() : result.next());
       }
       return step.value;
@@ -155,7 +155,7 @@ class Server {
    * @param {() => unknown} body
    */
   async #answer({ id, verb, target }, body) {
-    // The results of a task, and of methods of the task's own objects, belong to the task.
+    // Results of a task, and of methods of a task's objects, belong to the task, not to attn.
     const isOfAttn = verb === 'load' || (verb !== 'run' && this.#ofAttn.has(target));
     try {
       const result = body();

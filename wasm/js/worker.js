@@ -86,8 +86,8 @@ const kOptions = { ...kConnectOptions, worker: true };
 
 /**
  * The methods with result types that depend on their options. A mapped type erases the type
- * parameters of methods, so this type takes the methods from the class, with a different kind of
- * results.
+ * parameters of methods, so this type takes these methods from the class and changes only the kind
+ * of their results.
  * @template T
  * @typedef {T extends Attn<infer As>
  *     ? Pick<Attn<Away<As>>,
@@ -190,12 +190,13 @@ export async function load(options = {}) {
 
 /** @returns {Worker} */
 function startWorker() {
-  // Bundlers would follow a URL that is written as a literal.
+  // Computed, because bundlers would follow a URL that is written as a literal.
   const script = new URL(import.meta.url.replace(/[^/]*$/, 'workerScript.js'));
   try {
     if (typeof Worker === 'function') {
       if (isForeign(import.meta.url)) return webWorker(script.href, { type: 'module' });
-      // Bundlers find the script by exactly this expression, so the expression cannot use `script`.
+      // Bundlers find the script only if the URL is written exactly like this, so `script` cannot
+      // be used here.
       return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
     }
     const { Worker: NodeWorker } = globalThis.process.getBuiltinModule('node:worker_threads');

@@ -80,8 +80,8 @@ std::vector<const attn_bench::MachineLoops*> machine_loops() {
 
 struct JavaScriptError {};
 
-/// The arguments of one call. If Node rejects an argument, a function throws and leaves Node's
-/// error pending for JavaScript.
+/// The arguments of one call from JavaScript. If an argument has the wrong type, its accessor
+/// throws JavaScriptError, and JavaScript receives Node's pending error.
 class Arguments {
  public:
   Arguments(napi_env env, napi_callback_info info) : env_(env) {
@@ -427,7 +427,7 @@ struct Gpt {
   }
 
   /// Runs the parts of a training step that are neither products nor attention, on arrays of the
-  /// same sizes. Call it after a step.
+  /// same sizes. Call this function after a step.
   void elementwise() {
     rows.clear();
     attn::Variable x = rows.variable(output);

@@ -1,8 +1,8 @@
 #pragma once
 
-// Bare loops of multiply-adds, reads and writes. They measure the limits of the machine, with which
-// the kernels are compared. Each machine_*.cpp compiles them for one instruction set. They use the
-// compiler's own vector types and share nothing with the kernels.
+// Bare loops of multiply-adds, reads and writes. They measure the limits of the machine, and the
+// benchmark compares the kernels with these limits. Each machine_*.cpp compiles them for one
+// instruction set. They use the compiler's own vector types and share nothing with the kernels.
 
 #include <cstdint>
 

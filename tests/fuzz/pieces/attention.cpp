@@ -1,4 +1,4 @@
-// Pieces with rotary positions and multi-head attention.
+// Pieces of fuzzed models that use rotary positions or multi-head attention.
 
 #include <cstdint>
 #include <memory>

@@ -14,7 +14,8 @@
 #include "reference/multi_head_attention.hpp"
 #include "reference/scalar.hpp"
 
-/// Functions that choose a piece of each kind, and functions that several kinds share.
+/// One function for each kind of piece (layer or function) that a fuzzed model can contain, and
+/// functions that several kinds share.
 namespace attn_fuzz {
 
 // layers.cpp

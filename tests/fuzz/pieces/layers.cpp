@@ -1,4 +1,4 @@
-// Pieces that compute each row separately or that move rows.
+// Pieces of fuzzed models that compute each row separately or rearrange rows.
 
 #include <cstdint>
 #include <iterator>

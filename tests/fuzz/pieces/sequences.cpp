@@ -1,4 +1,4 @@
-// Pieces that process a sequence, except Transformer layers.
+// Pieces of fuzzed models that process a sequence, except Transformer layers.
 
 #include <cstdint>
 #include <memory>

@@ -43,8 +43,9 @@ struct AttentionProblem {
   std::optional<attn::Window> window;
   std::vector<std::int32_t> valid_lens;  ///< valid lengths, (batch) or (batch, num_queries)
   std::vector<std::int32_t> key_lens;    ///< batch values
-  /// The first queries and keys of packed sequences, or none. The reference does not know packed
-  /// sequences: compare each sequence_of() the problem with it.
+  /// The index of each packed sequence's first query and first key; empty without packed sequences.
+  /// The reference does not support packed sequences, so compare each sequence_of() the problem
+  /// with the reference separately.
   std::vector<std::int32_t> cu_seqlens, cu_seqlens_k;
 
   std::int64_t max_distance = 0;  ///< largest distance in relative keys and values
@@ -192,8 +193,8 @@ inline AttentionProblem grouped_problem(Random& random) {
 /// over. Document boundaries of queries and keys are the same.
 std::vector<std::uint8_t> document_mask(std::int64_t num_queries, std::int64_t num_keys);
 
-/// In every 16 rows of a mask, lets one row attend to all keys. No part of the mask is then without
-/// an attended key. Returns the rows that were changed.
+/// Lets one of every 16 rows of a mask attend to all keys, so that no tile of the mask can be
+/// skipped. Returns the changed rows.
 std::vector<std::int64_t> let_some_rows_attend_to_all(std::vector<std::uint8_t>& mask,
                                                       std::int64_t num_queries,
                                                       std::int64_t num_keys);
@@ -201,7 +202,7 @@ std::vector<std::int64_t> let_some_rows_attend_to_all(std::vector<std::uint8_t>&
 /// Returns entry b of a batch as a separate problem. Bias and mask may have a batch dimension.
 AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b);
 
-/// The first rows of packed sequences of these lengths.
+/// Returns the index of the first row of each packed sequence, followed by the sum of the lengths.
 std::vector<std::int32_t> cumulative(const std::vector<std::int32_t>& lengths);
 
 /// Returns packed sequence s as a separate problem.

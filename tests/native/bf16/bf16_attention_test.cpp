@@ -397,7 +397,7 @@ TEST(Bf16AttentionTest, packed_sequences_get_the_bits_of_separate_calls) {
         for (std::int64_t s = 2; s + 1 < std::ssize(starts); ++s) {
           const AttentionProblem alone = attn_test::sequence_of(p, s);
           SCOPED_TRACE(::testing::Message() << alone.sizes.num_queries << " tokens");
-          // In a separate call, so few tokens are multiplied as float32.
+          // A separate call with so few keys takes a different path, which computes in float32.
           if (alone.sizes.num_queries <= 16) continue;
           const Result separate = attend_as(alone, *all[i]);
           EXPECT_TRUE(

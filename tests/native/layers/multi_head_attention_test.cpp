@@ -639,8 +639,8 @@ TEST(MultiHeadAttentionErrorTest, options_of_attention) {
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }
 
-// No machine has enough memory to project 2^31 − 1 queries and keys. All rows are at the same
-// address.
+// Projecting 2^31 − 1 queries and keys would need more memory than any machine has. The rows of the
+// inputs take no memory, because all are at the same address.
 TEST(MultiHeadAttentionErrorTest, options_are_rejected_before_anything_is_projected) {
   constexpr std::int64_t kMany = (std::int64_t{1} << 31) - 1;
   const MultiHeadAttention attention({.d_model = 256, .num_heads = 2});
@@ -665,7 +665,8 @@ TEST(MultiHeadAttentionErrorTest, options_are_rejected_before_anything_is_projec
   const auto forward = [&] { attention.forward(in, in, in, out, {.attention = options}, context); };
   const std::int64_t first = allocations_of_a_call(forward);
   EXPECT_EQ(refusal, expected + "2147483647)");
-  // A call that took scratch memory would keep it, and the second call would not allocate it again.
+  // If a rejected call had taken scratch memory, the context would keep it, and the second call
+  // would allocate less.
   EXPECT_EQ(allocations_of_a_call(forward), first);
 
   attn::KeyValueCache cache = attention.make_cache(1, 4);

@@ -303,7 +303,7 @@ void expect_packed_matches_reference(const AttentionProblem& p, Random& random,
       sums[i].error.resize(wanted.exact.values.size());
       for (std::size_t j = 0; j < wanted.exact.values.size(); ++j) {
         sums[i].exact[j] += wanted.exact.values[j];
-        // Adding the sequences rounds each sum again, less often than there are queries.
+        // Adding the gradients of the sequences rounds each sum once more per sequence.
         sums[i].error[j] +=
             wanted.error.values[j] + 0x1p-24 * static_cast<double>(std::ssize(p.cu_seqlens)) *
                                          std::abs(wanted.exact.values[j]);

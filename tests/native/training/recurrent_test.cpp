@@ -157,7 +157,7 @@ TEST_P(TapedRecurrentTest, gradients_match_the_reference) {
   }
 }
 
-// With one step, the gradients of the biases equal the gradients of the gates.
+// A sequence of one step, where the gradients of the biases equal the gradients of the gates.
 TEST_P(TapedRecurrentTest, a_step_is_within_the_stated_error) {
   Random random;
   for (const Sizes& s : {Sizes{1, 1, 1, 1, 1}, Sizes{1, 1, 67, 65, 1}, Sizes{1, 1, 129, 31, 1}}) {

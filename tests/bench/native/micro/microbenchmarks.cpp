@@ -46,7 +46,7 @@ void multiply_add(State& state, const attn_bench::MachineLoops& loops) {
   count_operations(state, static_cast<double>(kSteps * loops.step_operations));
 }
 
-/// Measures how long one block of rows times one group of column panels takes.
+/// Times the product of one block of rows and one group of column panels.
 void product(State& state, const attn::kernels::KernelTable& kernels) {
   const std::int64_t rows = kernels.product_rows;
   const std::int64_t cols = state.range(0);
