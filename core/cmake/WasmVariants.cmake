@@ -8,12 +8,12 @@ set(ATTN_WASM_VARIANTS simd128 relaxed-simd simd128-threads relaxed-simd-threads
 
 add_library(attn_common OBJECT ${ATTN_SOURCES})
 attn_core_target(attn_common)
-# Most of the compile time of a source goes into the standard library's headers. A batch takes two
-# to five seconds.
+# Sources are compiled in batches, because compilers spend most of their time on the standard
+# library's headers. A batch takes two to five seconds.
 set_target_properties(attn_common PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 24)
 # Outside the kernels, size matters more than speed, because pages download the module. RTTI is off,
-# because the core never queries the type of an object. Classes that programs derive from or catch
-# are the exception.
+# because the core never queries the type of an object. RTTI is on only for the sources below, which
+# define classes that programs derive from or catch.
 target_compile_options(attn_common PRIVATE -Oz -fno-rtti -flto)
 set_source_files_properties(
   src/error.cpp src/layers/module.cpp src/training/optimizers.cpp
@@ -27,7 +27,7 @@ foreach(isa IN ITEMS simd128 relaxed_simd)
   attn_core_target(attn_${isa})
 endforeach()
 
-# The variant that every engine with SIMD can run.
+# attn::attn is the library for SIMD128, which every engine with SIMD supports.
 add_library(attn::attn ALIAS attn_simd128)
 
 # Links a program as one of the variants.
@@ -39,8 +39,9 @@ function(attn_link_variant target variant)
     target_link_libraries(${target} PRIVATE attn_simd128 attn_build)
   endif()
   if(variant MATCHES "-threads$")
-    # Shared memory reserves its maximum size immediately, and phones refuse to reserve much memory.
-    # The warning concerns JavaScript views of memory that has grown. The package handles this.
+    # A shared memory reserves its maximum size immediately, and phones refuse to reserve much
+    # memory. The disabled warning is about JavaScript views of memory that has grown since; the
+    # package handles such views.
     target_link_options(${target} PRIVATE -pthread -sMAXIMUM_MEMORY=2GB -Wno-pthreads-mem-growth)
   endif()
 endfunction()

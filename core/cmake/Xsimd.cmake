@@ -1,13 +1,13 @@
-# Defines attn_xsimd, the headers of xsimd 13.2 or newer. Looks for them in the system, in xsimd_DIR
-# and CMAKE_PREFIX_PATH, and in the user's cache, where the npm scripts put them. If there are none,
-# CMake fetches them.
+# Defines the target attn_xsimd, which provides the headers of xsimd 13.2 or newer. Looks for these
+# headers in the system, in xsimd_DIR and CMAKE_PREFIX_PATH, and in the user's cache folder, where
+# the npm scripts put them. If the headers are in none of these places, CMake fetches them.
 set(_attn_cache "$ENV{XDG_CACHE_HOME}")
 if(NOT _attn_cache)
   set(_attn_cache "$ENV{HOME}/.cache")
 endif()
 file(GLOB _attn_hints "${_attn_cache}/attn/*")
-# A cross build must not use the system's copy: it is next to the headers of the system's C library,
-# and a cross build has a different C library.
+# A cross build must not use the system's copy of xsimd, because the same folder contains the
+# headers of the system's C library, and a cross build has a different C library.
 if(CMAKE_CROSSCOMPILING)
   set(_attn_elsewhere NO_CMAKE_SYSTEM_PATH NO_SYSTEM_ENVIRONMENT_PATH)
 endif()
@@ -22,8 +22,8 @@ if(NOT xsimd_FOUND)
     "If that fails, install them (Debian 13: libxsimd-dev; Debian 12's version is too old) or pass the "
     "folder of xsimdConfig.cmake with -Dxsimd_DIR=<folder>.")
   include(FetchContent)
-  # The subfolder has no CMakeLists.txt. xsimd's own CMakeLists.txt would add its install rules to
-  # attn's.
+  # SOURCE_SUBDIR names a folder without a CMakeLists.txt, because xsimd's own CMakeLists.txt would
+  # add its install rules to attn's.
   FetchContent_Declare(
     xsimd GIT_REPOSITORY https://github.com/xtensor-stack/xsimd.git GIT_TAG 13.2.0 GIT_SHALLOW ON
     SOURCE_SUBDIR include)

@@ -7,7 +7,7 @@
 
 namespace {
 
-/// The byte for a colour channel that is darkened by `fraction`.
+/// Returns the value, from 0 to 255, of a colour channel that is darkened by `fraction`.
 char fade(float fraction) {
   return static_cast<char>(static_cast<unsigned char>(255 - 255 * fraction));
 }

@@ -48,7 +48,7 @@ struct Queries {
 /// Attends from a stripe's queries to a stripe of keys and merges the result with the previous one.
 void attend(Queries& q, int key_stripe, const attn::ConstTensor& key,
             const attn::ConstTensor& value, std::int64_t& pairs) {
-  if (key_stripe > q.stripe) return;  // these keys come after all of the queries
+  if (key_stripe > q.stripe) return;  // all of these keys come after all of the queries
   const std::int64_t length = key.size(2);
   attn::OwnedTensor output(q.output.shape()), log_sum_exp(q.log_sum_exp.shape());
   attn::AttentionOptions options{.causal = true};
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
                                       attn::OwnedTensor(stripe_shape),
                                       attn::OwnedTensor({1, kHeads, length}));
     fill(kQuery, stripe, q.query);
-    // Starts with an empty part, which merge_attention() does not read.
+    // A log-sum-exp of −∞ marks a part without keys, whose output merge_attention() does not read.
     std::ranges::fill(q.log_sum_exp.values(), -std::numeric_limits<float>::infinity());
   }
 

@@ -38,8 +38,8 @@ void Context::Impl::restore() noexcept {
   pool.restart_after_fork();
 #ifndef __EMSCRIPTEN__
   // If another thread of the parent was in a call, that call does not continue in the child and
-  // never unlocks the mutex. The state of its scratch memory is unknown, so that memory is left
-  // alone.
+  // never unlocks the mutex. The call's scratch memory is in an unknown state, so the child neither
+  // uses nor frees it.
   if (mutex.try_lock()) {
     mutex.unlock();
   } else {
@@ -100,7 +100,8 @@ Context& Context::default_context() {
   if (!shared.compare_exchange_strong(context, made.get(), std::memory_order_acq_rel)) {
     return *context;  // another thread was faster
   }
-  // The context's threads run code of this library, which disappears when the library is unloaded.
+  // Ends the threads of the default context when the library is unloaded, because they run the
+  // library's code.
   std::atexit([] { shared.load(std::memory_order_acquire)->impl_->end_threads_if_idle(); });
   return *made.release();
 }

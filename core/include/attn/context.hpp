@@ -39,7 +39,7 @@ struct ContextOptions {
 /// To run independent calls at the same time, give each call its own context.
 ///
 /// A call never waits for a thread that has not yet started its part of the work, so having more
-/// threads than free processors costs next to nothing.
+/// threads than free processors costs almost nothing.
 ///
 /// After fork(), the child may use its parent's contexts and create its own. In the child, a
 /// context starts its threads again at the first call that divides its work among threads. If

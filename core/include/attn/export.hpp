@@ -6,7 +6,7 @@
 
 #if __cplusplus < 202002L
 #error "attn needs C++20: compile with -std=c++20 or newer"
-// Compilers continue after #error, but stop when they cannot find an included file.
+// Compilers continue after #error, but stop at an #include of a file that does not exist.
 #include "attn needs C++20: compile with -std=c++20 or newer"
 #endif
 

@@ -8,8 +8,8 @@
 
 namespace attn {
 
-/// Adjusts options that count from the beginning of the sequence, for a call whose first query is
-/// token number `past`.
+/// Returns `options` with the diagonal shifted by `past`, for a call whose first query is token
+/// number `past` of the sequence.
 inline AttentionOptions shift_diagonal(const AttentionOptions& options, std::int64_t past) {
   AttentionOptions result = options;
   result.diagonal = result.diagonal.shifted(past);

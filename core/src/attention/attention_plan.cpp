@@ -61,7 +61,8 @@ KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   return ranges;
 }
 
-/// Summarises mask and bias, each distinct part of them once.
+/// Summarises the mask and the bias. A part that several heads, batch entries or queries share is
+/// summarised only once.
 MaskSummary summarize_mask(const AttentionProblem& p, runtime::Execution& run) {
   const ConstMask& mask = p.options.mask;
   const ConstTensor& bias = p.options.bias;
@@ -143,7 +144,7 @@ HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool as_
           0};
 }
 
-/// Index of the first distance of an entry's head in the table of distance biases.
+/// The index in the table of distance biases at which the distances of head h of entry e begin.
 index first_distance(const AttentionProblem& p, index e, index h) noexcept {
   const index size = p.num_queries + p.num_keys;
   if (p.is_packed()) return h * size + p.first_query(e) + p.first_key(e);
@@ -179,7 +180,8 @@ const float* make_distance_bias(const AttentionProblem& p, runtime::Execution& r
   return biases;
 }
 
-/// Each entry takes its random words from blocks of its own, a whole number of blocks for each row.
+/// Returns AttentionHead::dropout_row for head 0 of each entry, or null without dropout. No two
+/// entries use the same block of random words. Each row of weights uses a whole number of blocks.
 const std::int64_t* make_dropout_rows(const AttentionProblem& p, runtime::Execution& run) {
   if (p.options.dropout == 0) return nullptr;
   auto* const rows = run.take<std::int64_t>(p.entries(), "attention dropout");

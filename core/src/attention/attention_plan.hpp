@@ -32,8 +32,8 @@ struct KeyRanges {
   std::int32_t* end;
 };
 
-/// What each part of the mask excludes: AttentionHead::mask_summary of the first head. Heads and
-/// batch entries that share a mask share its summary.
+/// Summaries of the masks and biases of all heads. `first` is AttentionHead::mask_summary of the
+/// first head. Heads and batch entries that share a mask share its summary.
 struct MaskSummary {
   kernels::Strided<const std::uint8_t> first;
   kernels::index batch = 0, head = 0;  ///< strides
@@ -47,8 +47,8 @@ class AttentionPlan {
   /// The kind of product that a call with several queries uses.
   enum class Products {
     kFloat32,
-    kBf16Pairs,  ///< pairs of bfloat16 numbers, for query, key and value with contiguous columns,
-                 ///< read as they are stored
+    kBf16Pairs,  ///< products of bfloat16 pairs; query, key and value must have contiguous columns,
+                 ///< and are read as they are stored
   };
 
   /// Makes all tables. Copies keys if their columns are not contiguous. Copies values if their
@@ -92,9 +92,10 @@ class AttentionPlan {
   HeadRows keys_, values_;      ///< (B, Hkv, Nk, D), (B, Hkv, Nk, value columns)
   const float* distance_bias_;  ///< (tables, Hq, Nq + Nk), indexed by j − i + Nq − 1; a packed
                                 ///< sequence has its own Nq and Nk
-  const std::int64_t* dropout_rows_;  ///< (entries): AttentionHead::dropout_row of head 0, or null
-  const float* relative_keys_;        ///< (Hq, packed (2k+1 × D))
-  const float* relative_values_;      ///< (Hq, 2k+1, value columns)
+  const std::int64_t*
+      dropout_rows_;  ///< (entries): AttentionHead::dropout_row of each entry's head 0, or null
+  const float* relative_keys_;    ///< (Hq, packed (2k+1 × D))
+  const float* relative_values_;  ///< (Hq, 2k+1, value columns)
   kernels::AttentionHead first_head_;
 };
 

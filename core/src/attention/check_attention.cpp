@@ -116,7 +116,8 @@ void check_sizes(const AttentionProblem& p) {
   require_limited("value", "head dimension", p.value_dim);
 }
 
-/// Checks the first rows of packed sequences: 0, increasing, and `rows` at the end.
+/// Checks the numbers of the first rows of packed sequences: they begin with 0, never decrease, and
+/// end with `rows`.
 void check_sequences(const char* name, const LengthsView& starts, std::int64_t rows,
                      const char* what) {
   if (starts.rank() != 1 || starts.size(0) < 2) {
@@ -135,7 +136,7 @@ void check_sequences(const char* name, const LengthsView& starts, std::int64_t r
   }
 }
 
-/// Checks packed sequences, and that no option is set that refers to whole batch entries.
+/// Checks packed sequences, and rejects options that cannot be combined with them.
 void check_packed(const AttentionTerms& p) {
   const AttentionOptions& o = p.options;
   if (o.cu_seqlens.is_none()) {

@@ -58,7 +58,8 @@ struct AttentionTerms : AttentionSizes {
   }
   std::int64_t tables() const { return differs_by_entry() ? entries() : 1; }
   std::int64_t table_of(std::int64_t e) const { return differs_by_entry() ? e : 0; }
-  /// The tables of packed sequences follow one another, like the sequences.
+  /// The number of rows of all tables together. Each packed sequence has a table with one row for
+  /// each of its queries. The tables are in the order of the sequences.
   std::int64_t table_rows() const { return is_packed() ? num_queries : tables() * num_queries; }
   std::int64_t first_table_row(std::int64_t e) const {
     return is_packed() ? first_query(e) : table_of(e) * num_queries;
@@ -67,7 +68,7 @@ struct AttentionTerms : AttentionSizes {
   /// The number of pairs of a query and a key of the same entry, for one head.
   double pairs() const;
 
-  /// True if the call has a single query, which splits its keys into parts.
+  /// True if the call has a single query. The keys of a single query are split into parts.
   bool has_one_query() const { return num_queries == 1 && !is_packed(); }
 
   bool has_distance_bias() const {
@@ -91,8 +92,8 @@ void check_attention_numbers(const AttentionOptions& options);
 AttentionTerms check_attention_options(const AttentionOptions& options,
                                        const AttentionSizes& sizes);
 
-/// The two halves of check_attention(). The first checks everything except the output; the second
-/// checks a tensor that has the output's shape.
+/// The two halves of check_attention(). The first function checks everything except the output. The
+/// second function checks a tensor that must have the output's shape.
 AttentionProblem check_attention_inputs(const ConstAnyTensor& query, const StoredTensor& key,
                                         const StoredTensor& value, const AttentionOptions& options);
 void check_attention_output(const char* name, const ConstAnyTensor& output, int rank,

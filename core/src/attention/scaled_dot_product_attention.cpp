@@ -59,9 +59,10 @@ struct WorkerScratch {
   float* at(int worker) const noexcept { return memory + worker * size; }
 };
 
-/// True if the path for few keys can handle this call. It supports a scale and key ranges, but no
-/// other option that changes scores or weights. It gives bit-identical results to the tiled path.
-/// It never handles a single query, because the path for single queries rounds differently.
+/// True if the path for few keys can handle this call. That path supports a scale and key ranges,
+/// but no other option that changes scores or weights. Its results are bit-identical to the results
+/// of the tiled path. It never handles a single query, because the path for single queries rounds
+/// differently.
 bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   for (index e = 0; e < p.tables(); ++e) {
@@ -88,7 +89,7 @@ bool has_bf16_pairs(const AttentionProblem& p, const runtime::Execution& run) no
          o.weights.is_none();
 }
 
-/// Divides a call into tasks of several whole heads.
+/// Computes attention over few keys. Divides the call into tasks of several whole heads.
 void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
   const WorkerScratch scratch(plan, run);
   const AttentionProblem& p = plan.problem();
@@ -175,7 +176,7 @@ void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::
     while (tasks < blocks && heads * tasks % threads != 0) ++tasks;
     return tasks;
   };
-  // The tasks of entry e are first_task[e] … first_task[e + 1] − 1.
+  // The tasks of entry e have the numbers first_task[e] … first_task[e + 1] − 1.
   auto* const first_task = run.take<index>(p.entries() + 1, "attention tasks");
   first_task[0] = 0;
   for (index e = 0; e < p.entries(); ++e) {

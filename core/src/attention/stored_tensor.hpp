@@ -64,8 +64,7 @@ class StoredTensor {
               std::span(in_bytes).first(strides.size())};
   }
 
-  TensorView<const std::byte> bytes_;  ///< the size of the last dimension counts elements; strides
-                                       ///< count bytes
+  TensorView<const std::byte> bytes_;  ///< sizes count elements, and strides count bytes
   ElementType type_;
   std::int64_t element_bytes_;
   ConstTensor scales_;

@@ -10,7 +10,8 @@ struct ForeignFile {
   std::string_view remedy;  ///< the file to pass instead, and how to get it
 };
 
-/// What a PyTorch checkpoint must become, and the Python code that converts it.
+/// The end of an error message about a PyTorch checkpoint: names the files to convert it to, and
+/// gives the Python code that converts it.
 inline constexpr const char* kConvertCheckpoint =
     "a .safetensors file and tokenizer.json, which this Python code saves in the folder "
     "\"converted\"; for BERT, use AutoModelForMaskedLM\n\n"

@@ -326,7 +326,7 @@ Safetensors Safetensors::view(std::span<const std::byte> bytes) {
 
 Safetensors Safetensors::own(std::vector<std::byte> bytes) {
   Safetensors file = view(bytes);
-  // Moving a vector does not move its elements.
+  // Views of the elements stay valid, because moving a vector does not move its elements.
   file.owned_ = std::move(bytes);
   return file;
 }

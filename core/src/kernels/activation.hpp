@@ -35,7 +35,7 @@ void map(const MapArgs& p, MapVectors map_vectors) noexcept {
   }
 }
 
-/// Turns a stateless function of a vector into a MapVectors.
+/// Makes a MapVectors that calls Function, a stateless function of one vector.
 template <class Isa, class Function>
 void map_vectors(index count, const float* x, const float* factor, float* out) noexcept {
   using F = Floats<Isa>;

@@ -26,8 +26,8 @@
 // nearest integer, so subtracting the maximum changes only exponents, and rescaling is exact.
 //
 // The kinds of tiles differ in their arithmetic: tiles/floats.hpp multiplies floats,
-// tiles/pairs.hpp bf16 pairs, and tiles/amx.hpp bf16 pairs on tile hardware. This file and the
-// attention_*.hpp files do not depend on the kind of tiles.
+// tiles/pairs.hpp multiplies bf16 pairs, and tiles/amx.hpp multiplies bf16 pairs on tile hardware.
+// This file and the attention_*.hpp files do not depend on the kind of tiles.
 //
 // From the bottom up: attention_scratch.hpp defines the memory of a block, attention_softmax.hpp
 // computes the running softmax, attention_tile.hpp processes one tile of keys, attention_block.hpp

@@ -24,8 +24,9 @@ inline constexpr index kSplitKeys = 2 * kRowBlockKeys;
 /// A mask is summarised in squares of this many queries and keys.
 inline constexpr index kSummaryQueries = 16;
 inline constexpr index kSummaryKeys = 64;
-/// The bits of a square's summary: a query of the square may attend to a key of it; a query of the
-/// square may not. The squares of a tile are combined by OR.
+/// The bits of a square's summary. kHasAttended is set if some query of the square may attend to
+/// some key of the square; kHasExcluded is set if some query may not attend to some key. The
+/// summary of several squares is the OR of their summaries.
 inline constexpr std::uint8_t kHasAttended = 1;
 inline constexpr std::uint8_t kHasExcluded = 2;
 
@@ -65,9 +66,9 @@ struct AttentionHead {
   const std::int32_t* key_end = nullptr;
   Strided<const std::uint8_t> mask;  ///< (num_queries, mask_cols), or none; zeros exclude keys
   index mask_cols = 0;               ///< number of columns of the mask; later keys are excluded
-  /// What each square of mask and bias contains, or none: one row for every kSummaryQueries queries
-  /// and one column for every kSummaryKeys keys. The bias sets kHasExcluded only if it excludes the
-  /// whole square.
+  /// The summaries of the squares of mask and bias, or none: one row for every kSummaryQueries
+  /// queries and one column for every kSummaryKeys keys. The bias sets kHasExcluded only if it
+  /// excludes the whole square.
   Strided<const std::uint8_t> mask_summary;
 
   // Bias.

@@ -2,8 +2,8 @@
 
 // The start and end of a block of queries. Before the first tile of keys, queries are transposed
 // and running sums are initialised. After the last tile, outputs, log-sum-exp and requested stages
-// are written. Queries that tiles cannot handle are recomputed. These are queries with NaN or
-// infinity in their output, and queries whose scores are too large.
+// are written. Queries that tiles cannot handle are recomputed: queries with NaN or infinity in
+// their output, and queries whose scores are too large.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace attn::kernels {
 
-/// Maximum and sum of a query before its first key, when only the sink counts.
+/// Maximum and sum of a query before its first key. At that point, they contain only the sink.
 struct SoftmaxStart {
   float max;
   float sum;
@@ -49,9 +49,10 @@ QueryBlock begin_block(const typename Tiles::Head& head, index first, index coun
   return block;
 }
 
-/// True if query r has no score, or if subtracting its largest score changes only exponents. The
-/// largest score may be −∞ even if the query attends to keys: some masks exclude with a number near
-/// the lowest float, and scores are converted to units of ln 2, in which such a number overflows.
+/// True if tiles can handle query r: it attends to no key, or subtracting its largest score changes
+/// only exponents. The largest score may be −∞ even if the query attends to keys: some masks
+/// exclude with a number near the lowest float, and scores are converted to units of ln 2, in which
+/// such a number overflows.
 template <class Scratch>
 ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block, index r,
                               const Scratch& scratch) noexcept {

@@ -1,8 +1,8 @@
 #pragma once
 
 // Which keys a query may attend to. Key ranges (causal order, windows, lengths), the boolean mask
-// and a bias of −∞ exclude keys. Every kernel asks `find_coverage` whether the keys of a tile take
-// part at all, and tests single keys only if some of them do and some do not.
+// and a bias of −∞ exclude keys. Kernels call `find_coverage` to find out whether none, some or all
+// of the keys of a tile take part, and test single keys only if the answer is kSome.
 
 #include <algorithm>
 #include <cstdint>
@@ -30,8 +30,8 @@ ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) no
   return !head.bias || (key < head.bias_cols && head.bias(row, key) != kMinusInfinity);
 }
 
-/// True if the bias excludes all of the keys for queries [first, first + count). Stops at the first
-/// key that it does not exclude.
+/// True if the bias excludes all of the keys for queries [first, first + count). Returns false as
+/// soon as it finds a key that is not excluded.
 template <class Isa>
 bool bias_excludes(const AttentionHead& head, index first, index count, index key0,
                    index keys) noexcept {
@@ -89,9 +89,10 @@ void summarize_mask(const AttentionHead& head, index first, std::uint8_t* summar
   }
 }
 
-/// How many of the keys [key0, key0 + keys) queries [first, first + count) may attend to. kSome is
-/// always right: the summary of the mask may cover more queries and keys than these. A bias
-/// excludes single keys without being asked, so it counts only if it excludes all of them.
+/// Returns whether queries [first, first + count) may attend to none, some or all of the keys
+/// [key0, key0 + keys). The result may be kSome even if the queries may attend to none or all of
+/// the keys, because the summary of the mask may cover more queries and keys. A bias that excludes
+/// only some of the keys does not count, because adding the bias excludes them.
 template <class Isa>
 ATTN_INLINE Coverage find_coverage(const AttentionHead& head, index first, index count, index key0,
                                    index keys) noexcept {
@@ -137,7 +138,7 @@ ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index
 /// Number of keys whose exclusion is stored in the bits of a word.
 inline constexpr index kWordKeys = 64;
 
-/// Bit j is set if mask[j · col] is not zero, for j < count ≤ kWordKeys.
+/// Returns a word in which bit j is set if mask[j · col] is not zero, for j < count ≤ kWordKeys.
 template <class Isa>
 ATTN_INLINE std::uint64_t mask_bits(const std::uint8_t* mask, index col, index count) noexcept {
   using B = MaskBytes<Isa>;
@@ -152,7 +153,8 @@ ATTN_INLINE std::uint64_t mask_bits(const std::uint8_t* mask, index col, index c
   return bits;
 }
 
-/// Bit j is set if key ranges and the mask let query `row` attend to key key0 + j.
+/// Returns a word in which bit j is set if key ranges and the mask let query `row` attend to key
+/// key0 + j.
 template <class Isa>
 ATTN_INLINE std::uint64_t attended_bits(const AttentionHead& head, index row, index key0) noexcept {
   const index begin = std::max<index>(head.key_begin[row] - key0, 0);
@@ -165,7 +167,8 @@ ATTN_INLINE std::uint64_t attended_bits(const AttentionHead& head, index row, in
 }
 
 /// Sets the scores of excluded keys to −∞ in a tile (keys from key0 on × queries from `row` on).
-/// Processes lanes [first, last), which are whole vectors, of which [first, count) are queries.
+/// Processes lanes [first, last), which form whole vectors. Only lanes [first, count) contain
+/// queries.
 template <class Isa>
 void exclude_in_tile(const AttentionHead& head, index row, index first, index count, index last,
                      index key0, index keys, float* tile, index tile_row) noexcept {

@@ -124,8 +124,8 @@ void copy_attended(const AttentionHead& head, index row, index key0, index keys,
 }
 
 /// sums = sums · factor + Σ_j weight_j · v_j for one block of keys. Scales are multiplied into the
-/// weights. With `skip_excluded`, values of excluded keys are not even multiplied by zero, and the
-/// values of all other keys are copied to `copies`.
+/// weights. With `skip_excluded`, the values are first copied to `copies`, with zeros in place of
+/// the values of excluded keys, so NaN or infinity in an excluded value has no effect.
 template <class Isa>
 void add_weighted_values(const AttentionHead& head, index row, index key0, index keys,
                          bool skip_excluded, float* weights, float factor, float* copies,
@@ -156,7 +156,7 @@ void add_weighted_values(const AttentionHead& head, index row, index key0, index
 }
 
 /// Adds keys [key_begin, key_end) to the sums; key_begin is a multiple of kRowBlockKeys. With
-/// `skip_excluded`, values of excluded keys are not even multiplied by zero.
+/// `skip_excluded`, values of excluded keys are replaced by zeros before they are multiplied.
 template <class Isa>
 void add_keys(const AttentionHead& head, index row, index key_begin, index key_end,
               bool skip_excluded, const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
@@ -171,7 +171,7 @@ void add_keys(const AttentionHead& head, index row, index key_begin, index key_e
     const float old_max = *sums.row_max;
     const float new_max = std::max(old_max, max_of<Isa>(scratch.scores, padded_keys));
     const float sum = exp_all<Isa>(scratch.scores, padded_keys, max_or_zero<Isa>(new_max), 1.0F);
-    // Equal maxima need no rescaling, even if both are −∞.
+    // If the maximum does not change, the sums need no rescaling, even if both maxima are −∞.
     const float factor = new_max == old_max ? 1.0F : exp_scalar<Isa>(old_max - new_max);
     *sums.row_sum = *sums.row_sum * factor + sum;
     *sums.row_max = new_max;

@@ -77,15 +77,17 @@ ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, i
     const index within = std::clamp<index>(head.bias_cols - key0, 0, keys);
     for (index j = 0; j < within; ++j) {
       const float b = bias[j * head.bias.col];
-      // Adding −∞ does not suffice, because NaN and infinity in an excluded key would remain.
+      // The score is replaced: adding −∞ would not be enough, because a score that is NaN or +∞
+      // would become NaN.
       scores[j] = b == kMinusInfinity ? kMinusInfinity : scores[j] + b;
     }
     for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;
   }
 }
 
-/// Computes the requested stage from a row of scale · q·k, in place, except that only a bias
-/// excludes keys. `relative_products` are the row's products for add_relative_keys, or null.
+/// Computes the requested stage from a row of scale · q·k, in place. A bias of −∞ excludes keys;
+/// key ranges and the mask are not applied. `relative_products` are the row's products for
+/// add_relative_keys, or null.
 template <class Isa>
 void modify_scores(const AttentionHead& head, index row, index key0, index keys,
                    const float* relative_products, ScoreStage stage, float* scores) noexcept {

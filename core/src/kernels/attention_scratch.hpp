@@ -26,8 +26,8 @@ struct QueryBlock {
   index key_end = 0;
 };
 
-/// True if log2 e can be folded into the scale. This requires that scores are plain products of
-/// queries and keys, without softcap, bias or relative keys, which work on rows of scores.
+/// True if scores are plain products of queries and keys, without softcap, bias or relative keys.
+/// log2 e can then be folded into the scale, and no step has to work on rows of scores.
 ATTN_INLINE bool has_plain_scores(const AttentionHead& head) noexcept {
   return !(head.softcap > 0 || head.bias || head.distance_bias || head.packed_relative_keys);
 }
@@ -41,7 +41,7 @@ struct BlockScratch {
   /// Row stride of a tile that is transposed back to (queries × keys).
   static constexpr index kScoreRow = Isa::kTileKeys + kPanelWidth;
 
-  /// Number of floats that each block needs, with `depth` elements per query.
+  /// Number of floats that each block needs for itself, with `depth` elements per query.
   static index own_size(const AttentionHead& head, index depth) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
                            (head.relative_values ? relative_cols<Isa>(head) : 0);

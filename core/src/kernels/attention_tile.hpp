@@ -16,8 +16,8 @@
 // - score_tile(head, block, key0, keys, scratch): tile_ji = k_j · q_i.
 // - score_factor(head), row_factor(head): factors of all scores; see the table below. In
 //   product_tile.hpp, `row_factor` has another meaning: an array with one factor per row.
-// - softmax(head, block, key0, keys, scratch): scores become weights, and maxima and sums are
-//   updated.
+// - softmax(head, block, key0, keys, scratch): turns scores into weights, and updates maxima and
+//   sums.
 // - all_values(head, key0, scratch), attended_values(head, row, key0, keys, scratch): the values
 //   from key0 on. The second function gives zeros for keys that query `row` may not attend to.
 // - add_values(head, begin, end, keys, values, scratch): accumulator = accumulator · factor +
@@ -168,7 +168,8 @@ void attend_tile(const typename Tiles::Head& head, const QueryBlock& block, cons
 }
 
 /// Runs `count` blocks over the keys, tile by tile; scratch_of(i) is the memory of block i. Tiles
-/// without an attended key are skipped: they would add zeros to sums that then keep their bits.
+/// without an attended key are skipped: such a tile would only add zeros to the sums, which would
+/// not change a bit of them.
 template <class Tiles, class ScratchOf>
 void attend_blocks(const typename Tiles::Head& head, const QueryBlock* blocks, index count,
                    const bool* selected, ScratchOf&& scratch_of) noexcept {

@@ -2,7 +2,7 @@
 
 // Attention over few keys. All keys form one tile, so nothing is carried from tile to tile, and
 // values and outputs are accessed in place. The overhead of a call is therefore small. As in
-// attention.hpp, a tile is (keys × queries), here with one vector of queries.
+// attention.hpp, a tile is (keys × queries); here it has a single vector of queries.
 
 #include <algorithm>
 #include <cmath>

@@ -197,8 +197,8 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                     const TileMatrix b{
                         packed_column<Isa>(p.packed_b, p.depth, first_col) + block.k * kPanelWidth,
                         kPanelWidth, kTilePairs, kPanelWidth * p.depth};
-                    // Pad the end of a panel to a whole tile, because the memory after the panel
-                    // may contain infinities or NaN.
+                    // Pads the end of a panel with zeros to a whole tile, because the memory after
+                    // the panel may contain infinities or NaN.
                     alignas(64) Bf16Pair last_b[n * kTilePairs];
                     for (index i = 0; tail != 0 && i < n; ++i) {
                       std::copy_n(b.data + i * b.next + steps * kTilePairs, tail * kPanelWidth,

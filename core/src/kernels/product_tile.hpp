@@ -152,7 +152,8 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   unroll<kRowPairs>([&](auto r) ATTN_INLINED {
     unroll<2 * Vectors>([&](auto v) ATTN_INLINED { squares[r][v] = F(0.0F); });
   });
-  // Adds the products of two depths. If the depth is odd, the last step has only one.
+  // Adds the products at two positions along the depth. If the depth is odd, the last step has only
+  // one position.
   const auto step = [&](auto has_second) ATTN_INLINED {
     F b_quads[2 * Vectors];
     unroll<Vectors>([&](auto v) ATTN_INLINED {

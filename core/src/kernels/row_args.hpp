@@ -84,7 +84,7 @@ struct RotationArgs {
   bool interleaved = true;  ///< true if columns 2j and 2j + 1 are partners, not j and j + cols/2
   const float* keep = nullptr;
   const float* cross = nullptr;
-  index table_row = 0;  ///< row stride of keep and cross; 0 if each is one row for all rows of x
+  index table_row = 0;  ///< row stride of keep and cross; 0 if all rows of x share one row of each
   Strided<const float> x;
   Strided<float> out;
 };

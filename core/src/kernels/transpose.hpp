@@ -35,8 +35,9 @@ void transpose_rows(index rows, index cols, const float* from, index from_row, i
     return;
   }
   const F factors(factor);
-  // Runs from the last rows to the first: a block writes beyond the ends of its columns into the
-  // beginning of the next columns, which the first rows then overwrite.
+  // Processes the last rows first. Each block writes whole vectors, and so may write past the end
+  // of a column of `to` into the beginning of the next column. The blocks of the first rows later
+  // overwrite those numbers.
   for (index r = (rows - 1) / kW * kW; r >= 0; r -= kW) {
     const float* row[kW];
     for (index i = 0; i < kW; ++i) row[i] = from + std::min(r + i, rows - 1) * from_row;

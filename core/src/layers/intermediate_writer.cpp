@@ -24,7 +24,8 @@ namespace {
                    {needs, "; the nearest is \"", nearest_name(name, known), "\""});
 }
 
-/// Quotes the names, or only those that share the path of `beside`.
+/// Lists the names in quotes. If `beside` is given, lists only names with the same path as
+/// `beside`.
 std::string quote_names(const std::vector<std::string>& names, std::string_view beside = {}) {
   const std::size_t path = beside.rfind('.') + 1;
   std::string list;
@@ -66,7 +67,8 @@ Tensor select_part(const Tensor& values, const ValuePart& part, int tokens) {
   return result;
 }
 
-/// Replaces the values of `part`, or of its only position, by the mean of all positions.
+/// Replaces the values of `part` by their mean over all positions. If `part` selects a position,
+/// replaces only the value there.
 void replace_by_mean(const Tensor& values, const ValuePart& part, int tokens,
                      runtime::Execution& run) noexcept {
   const Tensor all = select_part(values, {.head = part.head}, tokens);

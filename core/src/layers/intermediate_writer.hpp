@@ -19,18 +19,18 @@
 
 namespace attn {
 
-/// Throws kUnsupported if there are interventions although the call has a cache.
+/// Throws kUnsupported if a call has both interventions and a cache.
 void check_no_cache(const Interventions* interventions, bool has_cache);
 
-/// The place through which the intermediates of one call to a layer's forward() pass: interventions
-/// change a value, and then it is copied if it is requested. If the target is null, there are no
+/// Handles the intermediates of one call to a layer's forward(). Interventions change a value
+/// first; the changed value is then copied if it is requested. If the target is null, there are no
 /// interventions and no requests, and every function costs only a comparison.
 class IntermediateWriter {
  public:
-  /// Prepares the intermediates of the outermost layer of a call. Throws kNotFound for a name
-  /// that the layer does not have. `batched` is true if the tensors of the call have a batch
-  /// dimension; otherwise intermediates, which are computed with a batch of size 1, lose that
-  /// dimension. Inner layers get the interventions with their target.
+  /// Prepares the intermediates of the outermost layer of a call. Throws kNotFound for a name that
+  /// the layer does not have. `batched` is true if the tensors of the call have a batch dimension;
+  /// otherwise intermediates, which are computed with a batch of size 1, lose that dimension. The
+  /// target also contains the interventions, so inner layers receive both.
   IntermediateWriter(const Module& module, Intermediates* target, bool batched = true,
                      const Interventions* interventions = nullptr);
   ~IntermediateWriter();

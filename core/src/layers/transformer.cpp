@@ -50,8 +50,9 @@ void check_shared_t5_bias(const TransformerEncoderOptions& stack) {
     fits = fits && layer.num_heads == first.num_heads;
   }
   if (stack.shared_t5_bias && !fits) {
-    validation::fail_value("shared_t5_bias", "true",
-                           {"false, or a T5 bias in the first layer and as many heads in all"});
+    validation::fail_value(
+        "shared_t5_bias", "true",
+        {"false, or a T5 bias in the first layer and the same number of heads in every layer"});
   }
 }
 

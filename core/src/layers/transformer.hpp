@@ -67,7 +67,8 @@ inline const TransformerLayerOptions& layer_of(const TransformerEncoderOptions& 
   return stack.layers.empty() ? stack.layer : stack.layers[static_cast<std::size_t>(l)];
 }
 
-/// The options with which a stack builds layer l: without a T5 bias if the first layer's is shared.
+/// The options with which a stack builds layer l. They have no T5 bias if the layer shares the bias
+/// of the first layer.
 TransformerLayerOptions own_options_of(const TransformerEncoderOptions& stack, std::int64_t l);
 
 /// If a stack shares its first layer's T5 bias, adds it to the attention of another layer. A bias

@@ -18,7 +18,8 @@ struct DecoderNames {
   const char* defaults;
   const char *embedding, *positions, *layers, *final_norm, *head;
   const char *norm1, *norm2;
-  const char *query, *key, *value;  ///< if there is a key; otherwise, query is the joined tensor
+  /// If `key` is null, `query` names one tensor that joins all three projections.
+  const char *query, *key, *value;
   const char *out, *up, *down;
   const char *num_heads, *num_layers, *hidden, *activation, *eps;  // in config.json
   Activation default_activation;

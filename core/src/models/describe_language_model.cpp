@@ -20,7 +20,7 @@ namespace {
 
 using validation::fail;
 
-/// Also rejects fields of models with cross attention.
+/// Rejects unsupported fields, including the fields of models with cross attention.
 void reject_language_model_fields(const ModelConfig& config) {
   reject_unsupported(config);
   if (config.flag("add_cross_attention", false)) {
@@ -33,7 +33,7 @@ void reject_language_model_fields(const ModelConfig& config) {
   }
 }
 
-/// A tensor that distinguishes a family from others.
+/// A family, and the name of a tensor by which models of the family are recognised.
 struct Mark {
   const char* family;
   const char* tensor;
@@ -49,7 +49,7 @@ constexpr Mark kMarks[] = {
     {"torch.nn.TransformerEncoder", "layers.0.self_attn.in_proj_weight"},
 };
 
-/// The names of each family in the field "model_type" of config.json.
+/// A value of the field "model_type" in config.json, and the function that describes such models.
 struct Family {
   std::string_view name;
   void (*describe)(ModelDescription&);
@@ -153,7 +153,8 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   }
   result.family = is_own ? "attn" : type.empty() ? family_of_names(tensors) : type;
   if (type.empty() && result.family == "bert") {
-    // RoBERTa's tensors have the same names, but its positions start at a different number.
+    // RoBERTa's tensors have the same names as BERT's, but its positions start at a different
+    // number.
     const std::string architecture = config.find_text("architectures.0").value_or("");
     for (const char* name : {"Roberta", "XLMRoberta", "Camembert"}) {
       if (architecture.starts_with(name)) result.family = "roberta";

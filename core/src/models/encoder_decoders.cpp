@@ -16,19 +16,21 @@ namespace {
 
 using validation::fail;
 
-/// The prefix of a model's tensors; `first` is one that every model has.
+/// The prefix of a model's tensor names. `first` is the name, without prefix, of a tensor that
+/// every model has.
 std::string prefix_of(const ModelTensors& tensors, const char* first) {
   return tensors.prefix_of_model(first).value_or("");
 }
 
-/// The first name that is in the files, or the first name if none is.
+/// Returns the first of `names` that is in the files, or the first name if none of them is.
 std::string choose_tensor(const ModelPlan& plan, std::initializer_list<std::string> names) {
   const auto found =
       std::ranges::find_if(names, [&](const std::string& name) { return plan.has(name); });
   return found == names.end() ? *names.begin() : *found;
 }
 
-/// Adds the projections of an attention, which are (H·D, E) and (E, H·D).
+/// Adds the projections of an attention layer: three matrices (H·D, E) for its inputs, and one (E,
+/// H·D) for its output.
 void plan_attention(ModelPlan& plan, const std::string& to, const std::string& from,
                     const char* (&names)[4], const TransformerLayerOptions& layer) {
   const std::int64_t e = layer.d_model;
@@ -64,8 +66,9 @@ void describe_t5(EncoderDecoderReader& d) {
   const std::string table = "block.0.layer.0.SelfAttention.relative_attention_bias.weight";
   const std::string head = d.tensors.name_around(outer, "lm_head.weight");
   ModelPlan& plan = d.plan;
-  // The flag only decides whether the output is scaled, as in the first version of T5. Transformers
-  // uses an output layer in the files in any case, and otherwise the embedding.
+  // This flag only decides whether the output is scaled, as in the first version of T5. Like
+  // Transformers, attn uses an output layer whenever the files have one, and the embedding
+  // otherwise.
   const bool is_tied_flag =
       config.find_flag("tie_word_embeddings") != false || !config.has("tie_word_embeddings");
   const std::string embedding =

@@ -16,7 +16,7 @@ enum class Use {
   kTable,       ///< as a table whose rows are looked up
   kEmbedding,   ///< as a table whose rows are looked up; it is stored like a weight
   kProduct,     ///< as a weight that is multiplied with the rows of inputs
-  kTransposed,  ///< as such a weight, whose transpose is in the file
+  kTransposed,  ///< as a weight, like kProduct, but the file contains the matrix transposed
 };
 
 /// Records which tensors make up a model.
@@ -80,7 +80,8 @@ class ModelPlan {
   /// The 16-bit type that all matrices in the files share, or float32 if there is no such type.
   WeightFormat format_of_files() const;
   void count_memory();
-  /// `part` is the first row in the file if only `rows` of its rows are taken.
+  /// If `part` is set, takes only `rows` rows of the tensor in the file, and `part` is the first of
+  /// them.
   void take(const std::string& parameter, const std::string& name, std::vector<std::int64_t> shape,
             std::int64_t rows, bool transposed, std::optional<std::int64_t> part = {});
 

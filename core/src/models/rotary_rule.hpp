@@ -11,8 +11,8 @@ namespace attn {
 
 /// Reads the rotary positions for heads with `head_dim` columns. Each field of the rule is taken
 /// from the first object in `paths` that contains it. `base` applies if the rule has no rope_theta.
-/// `rotated` is the name of the field with the part of each head that is rotated if the rule has no
-/// partial_rotary_factor; null if models of the family rotate whole heads.
+/// If the rule has no partial_rotary_factor, the field named `rotated` gives the fraction of each
+/// head that is rotated; `rotated` is null if models of the family rotate whole heads.
 RotaryEmbeddingOptions read_rotary_rule(const ModelConfig& config, std::vector<std::string> paths,
                                         double base, std::int64_t head_dim,
                                         const char* rotated = nullptr);

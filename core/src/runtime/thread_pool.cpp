@@ -44,7 +44,8 @@ struct ThreadPool::Shared {
   };
 
   std::vector<Thread> threads;
-  std::unique_ptr<Seat[]> seats;  ///< one seat for each thread that may be started
+  /// A Sleeper for each thread that may be started; each Sleeper has its own cache line.
+  std::unique_ptr<Seat[]> seats;
   /// The caller's threads, if the caller provides any.
   ParallelFor parallel_for;
   int most_helpers = 0;

@@ -94,7 +94,8 @@ class Backward {
   }
 
  private:
-  /// One chunk of keys of a key head, or the first of several that form one task.
+  /// A task: head h and chunk `chunk` of entry e. If a bias is broadcast, several entries, heads or
+  /// chunks form one task, which has the indices of the first.
   struct Task {
     index e, h, chunk;
   };

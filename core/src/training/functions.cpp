@@ -154,7 +154,8 @@ class SliceStep final : public Step {
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
     pass.add_in_place(x_, [&](const Tensor& dx, bool fresh) {
       const Tensor part = dx.slice(dim_, begin_, end_);
-      // Give the gradient the slice's shape, because select() removes the dimension from it.
+      // Restores the slice's shape: select() returns the slice without dimension `dim_`, so its
+      // gradient lacks that dimension.
       const ConstTensor gradient(output_gradient.data(), part.shape());
       if (fresh) {
         std::fill_n(dx.data(), validation::product("x", dx.shape()), 0.0F);

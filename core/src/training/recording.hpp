@@ -53,7 +53,8 @@ struct Node {
   ConstTensor value;     ///< row-major
   Tensor gradient = {};  ///< gradient, row-major; empty before the first addition
   bool needs_gradient = false;
-  bool display_only = false;  ///< true if later operations add nothing to the gradient
+  bool display_only = false;  ///< true for a variable that is only for display; other operations
+                              ///< reject it as an input
 };
 
 class Step;
@@ -90,8 +91,8 @@ class BackwardPass {
   Addition begin(Node& node, runtime::Execution& scratch);
   static void end(const Addition& addition, runtime::Execution& scratch) noexcept;
 
-  /// Like add_to(), but adds only to some rows of a node's gradient (in dimension 0). The gradient
-  /// is initially zero, and its other rows do not change.
+  /// Like add_to(), but adds only to rows [begin, end) of a node's gradient (in dimension 0). If
+  /// the node has no gradient yet, the other rows become zero; otherwise, they do not change.
   template <class F>
   void add_to_rows(Node* node, std::int64_t begin, std::int64_t end, F&& write) {
     if (!needs_gradient(node)) return;

@@ -7,8 +7,8 @@
 
 namespace attn {
 
-/// Selects the columns that take part. By default, all columns do. If both options are set, a
-/// column takes part only if both allow it.
+/// Selects the columns that take part in masked_softmax(). By default, all columns take part. If
+/// both options are set, a column takes part only if both options allow it.
 struct MaskedSoftmaxOptions {
   /// Only the first valid_lens columns of a row take part. Shape (B) gives one length for all rows
   /// of a batch entry. Shape (B, N) gives one length for each row. Each length is in [0, K].

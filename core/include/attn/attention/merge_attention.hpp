@@ -16,8 +16,8 @@ namespace attn {
 /// arXiv:2310.01889. With this function, you can attend to the parts of a sequence in any order,
 /// wherever they are stored. Compute each part with scaled_dot_product_attention() and request its
 /// log-sum-exp. Positions count from the start of the whole sequence. A causal part therefore needs
-/// the diagonal that corresponds to its position in the whole sequence. Add a sink to one part
-/// only.
+/// the diagonal that corresponds to its position in the whole sequence. Attention sinks, if any,
+/// must be passed in the call for one part only.
 ///
 /// Outputs are (N, Dv), (B, N, Dv) or (B, H, N, Dv). Log-sum-exps have the same shape without the
 /// last dimension and use the natural logarithm. `log_sum_exp` may be none. All may have any
@@ -30,8 +30,8 @@ namespace attn {
 ///
 /// Error: with exact inputs, `output` is within (5e-7 + 1.2e-7 · |lse_a − lse_b| · w) · m of the
 /// exact value. Here m is the larger of |output_a| and |output_b|, and w is the smaller of the
-/// factors by which they are multiplied. lse is within 6e-8 · |lse| + 3e-7. If the log-sum-exps
-/// passed in are off by ε, including their rounding to float, the output is off by up to 2·ε·w·m
+/// factors by which they are multiplied. lse is within 6e-8 · |lse| + 3e-7. If the two input
+/// log-sum-exps are off by ε, including their rounding to float, the output is off by up to 2·ε·w·m
 /// more. Merging n parts in different groupings therefore gives results that differ by at most n
 /// times this bound.
 ///

@@ -17,17 +17,17 @@ namespace attn {
 /// Aligns queries with keys when the sequences differ in length: query i is at key i + offset.
 class Diagonal {
  public:
-  /// Query 0 is at key 0.
+  /// Aligns the first query with the first key: the offset is 0.
   static constexpr Diagonal top_left() { return Diagonal(false, 0); }
-  /// The last query is at the last key: the offset is Nk − Nq, or key_lens[b] − Nq if key_lens are
-  /// given.
+  /// Aligns the last query with the last key: the offset is Nk − Nq, or key_lens[b] − Nq if
+  /// key_lens are given.
   static constexpr Diagonal bottom_right() { return Diagonal(true, 0); }
-  /// Query 0 is at key `offset`, which may be negative. When you decode with a key/value cache,
-  /// pass the past length.
+  /// Aligns query 0 with key `offset`, which may be negative. When you decode with a key/value
+  /// cache, pass the past length.
   static constexpr Diagonal offset(std::int64_t offset) { return Diagonal(false, offset); }
 
-  /// The diagonal for queries that are `by` positions later. A bottom_right() diagonal stays the
-  /// same.
+  /// Returns the diagonal for queries whose positions are larger by `by`: the offset increases by
+  /// `by`. A bottom_right() diagonal does not change.
   [[nodiscard]] constexpr Diagonal shifted(std::int64_t by) const {
     Diagonal result = *this;
     // The offset saturates instead of overflowing. All offsets with such large magnitudes have the
@@ -38,7 +38,7 @@ class Diagonal {
     return result;
   }
 
-  /// The offset for sequences of these lengths.
+  /// Returns the offset for `num_queries` queries and `num_keys` keys.
   constexpr std::int64_t resolve(std::int64_t num_queries, std::int64_t num_keys) const {
     return bottom_right_ ? num_keys - num_queries : offset_;
   }
@@ -60,9 +60,9 @@ struct Window {
                                            ///< limit
 };
 
-/// Options of scaled_dot_product_attention(), in the order in which they act on a score. Shapes
-/// always include B and Hq, which are 1 if the call's tensors lack these dimensions: for queries
-/// (Nq, D) the weights are (1, 1, Nq, Nk).
+/// Options of scaled_dot_product_attention(), in the order in which they act on a score. The shapes
+/// of options always include B and Hq, which are 1 if the call's tensors lack these dimensions. For
+/// queries (Nq, D), for example, the weights are (1, 1, Nq, Nk).
 struct AttentionOptions {
   /// The factor on q·k: any finite number, 1/√D by default.
   std::optional<float> scale = {};
@@ -111,15 +111,15 @@ struct AttentionOptions {
   /// `diagonal`, causal order, window and distances count from its own first query and key.
   ///
   /// Each sequence gets the bits that a separate call would give, with three exceptions: a sequence
-  /// with a single query is summed like a query among several; if products of bfloat16 pairs
-  /// compute a sequence with more than 16 keys, they also compute the shorter ones; and dropout
-  /// uses different random numbers.
+  /// with a single query is summed like a query among several; if one sequence has more than 16
+  /// keys, a call with products of bfloat16 pairs uses these products for the shorter sequences
+  /// too, even where a separate call would use float32; and dropout uses different random numbers.
   ///
   /// cu_seqlens cannot be combined with a mask, an additive bias, valid_lens, key_lens, or outputs
   /// of shape (B, Hq, Nq, Nk).
   LengthsView cu_seqlens = {};
-  /// The same for the keys, if sequences have different numbers of queries and keys: shape (S + 1),
-  /// ends with Nk. The default is cu_seqlens.
+  /// Like cu_seqlens, but for the keys. Set it if a sequence has different numbers of queries and
+  /// keys. Shape (S + 1); the last number is Nk. The default is cu_seqlens.
   LengthsView cu_seqlens_k = {};
 
   /// One extra score per head (Hq), which takes part in the softmax but has no value. The extra
@@ -133,8 +133,9 @@ struct AttentionOptions {
   float dropout = 0;
   RandomStream dropout_random = {};
 
-  // Further outputs, which are computed only if they are set. They must not overlap one another,
-  // the output or an input. Outputs of shape (B, Hq, Nq, Nk) require a second pass.
+  // Further outputs. Each is computed only if it is set. They must not overlap one another, the
+  // output or an input. To compute outputs of shape (B, Hq, Nq, Nk), attention usually computes the
+  // scores a second time.
 
   Tensor scaled_scores = {};  ///< scores: scale · q·k plus the relative-key term
   Tensor capped_scores = {};  ///< scores after softcap
@@ -185,11 +186,11 @@ struct AttentionOptions {
 /// Error: the rounding of scores dominates and grows with their magnitude. For |scores| ≤ 20 each
 /// output is within 2.5e-6·√D·max|v| of the exact value, each weight is within 1.3e-6·√D (with a
 /// relative error of at most 1e-5·√D), and each log-sum-exp is within 3e-6·√D. With relative
-/// values, add max|a| to max|v|. Outputs in smaller types are rounded once more: float16 by up to
-/// 2^-11 of its magnitude, and bfloat16 by up to 2^-8 (see Float16 and BFloat16). The bounds do not
-/// include the rounding of inputs before the call. With products of bfloat16 pairs, output o with
-/// weights w is off by up to a further 2^-8 · Σ_j w_j·|v_j − o|, while the bound for log-sum-exps
-/// stays the same. Inputs with a magnitude below 2^-126 then count as zero.
+/// values, add max|a| to max|v|. Outputs in smaller types are rounded once more, by up to 2^-11 of
+/// their magnitude in float16 and by up to 2^-8 in bfloat16 (see Float16 and BFloat16). The bounds
+/// do not include the rounding of inputs before the call. With products of bfloat16 pairs, output o
+/// with weights w is off by up to a further 2^-8 · Σ_j w_j·|v_j − o|, while the bound for
+/// log-sum-exps stays the same. Inputs with a magnitude below 2^-126 then count as zero.
 ///
 /// Throws kShapeMismatch if ranks or sizes do not fit together. Throws kInvalidArgument for a null
 /// data pointer, D = 0 (other sizes may be 0), lengths outside [0, Nk], or options outside their

@@ -52,11 +52,11 @@ struct ValuePart {
 /// Nanda 2024, arXiv:2404.15255); attention knockout (Geva et al. 2023, arXiv:2304.14767).
 ///
 /// forward() throws kNotFound for an unknown name and lists valid names. It throws kInvalidArgument
-/// for a head, position, query or key out of range and gives the valid range, and for pairs that
-/// are knocked out of packed sequences (cu_seqlens); kShapeMismatch for values of a wrong shape;
-/// and kUnsupported if the call has a cache, or if the changed value is an output that is not
-/// float32. After an error, outputs and caches are unchanged. Calls on a tape do not accept
-/// interventions.
+/// for a head, position, query or key out of range, with a message that gives the valid range. It
+/// also throws kInvalidArgument if pairs are knocked out in a call with packed sequences
+/// (cu_seqlens). It throws kShapeMismatch for values of a wrong shape, and kUnsupported if the call
+/// has a cache, or if the changed value is an output that is not float32. After an error, outputs
+/// and caches are unchanged. Calls on a tape do not accept interventions.
 class ATTN_API Interventions {
  public:
   /// Replaces the value by zeros or by its mean over the tokens.
@@ -91,7 +91,7 @@ class ATTN_API Interventions {
   struct Edit {
     std::string name;
     ValuePart part;
-    std::optional<Ablation> ablation;  ///< if none, the value is patched
+    std::optional<Ablation> ablation;  ///< how to ablate the value; if none, the value is patched
     std::vector<float> values = {};
     std::vector<std::int64_t> shape = {};
   };

@@ -50,7 +50,8 @@ struct LanguageModelOptions {
   TransformerEncoderOptions stack = {};
   bool causal = true;  ///< true if a token attends only to itself and earlier tokens
 
-  bool output = true;  ///< true if the model computes logits; requires a vocabulary
+  bool output = true;  ///< true if the model has an output layer, which computes logits; requires a
+                       ///< vocabulary
   bool tied = true;    ///< true if the output layer shares the embedding's weight
   bool output_bias = false;
   /// BERT's masked-language head: applies LayerNorm(f(x · Wᵀ + b)) with this activation f before
@@ -178,7 +179,7 @@ class ATTN_API LanguageModel : public Module {
                                      Context& context = Context::default_context()) const;
 
  private:
-  /// Exactly one of `ids` and `x` is none.
+  /// Implements both forward() functions. Exactly one of `ids` and `x` is none.
   void run(const IdView& ids, const ConstTensor& x, const Tensor& logits,
            const LanguageModelCall& call, Context& context, bool check_overflow = true) const;
   /// Adds the sinusoidal encoding to `x` (B, N, E).

@@ -29,7 +29,7 @@ struct EncoderDecoderDescription : ModelFilesDescription {
 /// | family | model_type | its tensors, after any prefix |
 /// | --- | --- | --- |
 /// | T5, its version 1.1, Flan-T5, ByT5 | t5 | `encoder.block.0.layer.0.SelfAttention.q.weight` |
-/// | mT5 | mt5 | the same |
+/// | mT5 | mt5 | as for T5 |
 /// | Marian (Opus-MT) | marian | `encoder.layers.0.self_attn.q_proj.weight` |
 ///
 /// Fields of config.json have the same meaning as in Hugging Face's Transformers 5, with its
@@ -43,9 +43,9 @@ struct EncoderDecoderDescription : ModelFilesDescription {
 ///   is divided by √E unless `tie_word_embeddings` or `scale_decoder_outputs` is false.
 /// - Marian: `d_model`, the layers, heads and `ffn_dim` of both stacks, `activation_function`,
 ///   `scale_embedding`, `tie_word_embeddings` and `decoder_start_token_id` are used. If the files
-///   have tables of positions, they are used, and there are only as many positions as rows.
-///   Otherwise, positions are computed for any length, also beyond `max_position_embeddings`. A
-///   missing `final_logits_bias` is zero.
+///   have tables of positions, these tables are used, and a sequence can have only as many tokens
+///   as its table has rows. Otherwise, positions are computed for any length, also beyond
+///   `max_position_embeddings`. A missing `final_logits_bias` is zero.
 /// - Rejected: all other families (e.g. BART, Pegasus, UMT5, LongT5 and Switch Transformers), a
 ///   Marian model with separate embeddings for source and target, `normalize_before`,
 ///   `normalize_embedding`, `add_final_layer_norm`, `is_encoder_decoder` if it is false, and the
@@ -63,7 +63,8 @@ ATTN_API EncoderDecoderDescription describe_encoder_decoder(
 /// Builds an encoder–decoder model from the bytes of its files, like LanguageModelLoader.
 class ATTN_API EncoderDecoderLoader {
  public:
-  /// Like LanguageModelLoader's constructor, with the errors of EncoderDecoderModel.
+  /// Works like the constructor of LanguageModelLoader, but throws the errors of
+  /// EncoderDecoderModel.
   explicit EncoderDecoderLoader(const EncoderDecoderDescription& description,
                                 std::optional<std::int64_t> max_memory = {},
                                 Context& context = Context::default_context());

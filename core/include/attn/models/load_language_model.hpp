@@ -84,9 +84,11 @@ struct LanguageModelDescription : ModelFilesDescription {
 /// | OPT | `embed_tokens.weight`, `layers.0.self_attn_layer_norm.weight` | no |
 /// | BERT, RoBERTa, DistilBERT | `embeddings.word_embeddings.weight` | if num_heads is given |
 /// | Llama, SmolLM, SmolLM 3, Mistral, Qwen 2 and 3 | `embed_tokens.weight` and more | no |
-/// | Gemma 1 to 3, OLMo 2, gpt-oss without experts | the same | no |
+/// | Gemma 1 to 3, OLMo 2, gpt-oss without experts | as for Llama | no |
 /// | torch.nn.TransformerEncoder | `layers.0.self_attn.in_proj_weight` | if num_heads is given |
-/// | attn's own | the same, and `embedding.weight` | yes; its options are in the file's metadata |
+/// | attn's own models | `layers.0.self_attn.in_proj_weight`, `embedding.weight` | yes |
+///
+/// Files of attn's own models contain the model's options in their metadata.
 ///
 /// Name parts that wrappers add are ignored: "module.", "_orig_mod." and the prefixes of FSDP and
 /// DeepSpeed. nanoGPT's models have GPT-2's names, but their matrices have the layout of nn.Linear,

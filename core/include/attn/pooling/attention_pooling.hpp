@@ -133,10 +133,11 @@ class ATTN_API AdditiveAttention : public Module {
                          Context& context = Context::default_context(),
                          Intermediates* intermediates = nullptr) const;
 
-  /// Like the functions for tensors, but record the computation on the tape of the variables.
-  /// Setting options.scores or options.weights is an error: use Tape::watch() instead. Gradients
-  /// are the same as in attention_pooling() for variables (see attn/training/pooling.hpp). If da is
-  /// the gradient of a score and t = tanh(W_q q + W_k k), the remaining gradients are
+  /// These functions work like the functions for tensors, but record the computation on the tape of
+  /// the variables. Setting options.scores or options.weights is an error: use Tape::watch()
+  /// instead. Gradients are the same as in attention_pooling() for variables (see
+  /// attn/training/pooling.hpp). If da is the gradient of a score and t = tanh(W_q q + W_k k), the
+  /// remaining gradients are
   ///
   ///   dw_v = Σ da·t,   d(W_q q) = w_v ∘ Σ_k da·(1 − t²),   d(W_k k) = w_v ∘ Σ_q da·(1 − t²)
   ///

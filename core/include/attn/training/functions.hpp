@@ -78,8 +78,9 @@ inline Variable concatenate(std::initializer_list<Variable> parts, int dim) {
   return concatenate(std::span<const Variable>(parts.begin(), parts.size()), dim);
 }
 
-/// f(x) element by element. The gradient is f'(x) · dy. For ReLU it is exact: dy where x > 0 and 0
-/// elsewhere. For the other activations, it is within 1e-6·|dy| of the exact value.
+/// f(x) element by element. The gradient is f'(x) · dy. For ReLU, the gradient is exact: dy where x
+/// > 0 and 0 elsewhere. For the other activations, the gradient is within 1e-6·|dy| of the exact
+/// value.
 ATTN_API Variable apply_activation(const Variable& x, Activation activation);
 
 /// Inverted dropout. Where a value is kept, its gradient is multiplied by the same factor as the

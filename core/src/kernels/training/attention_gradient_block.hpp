@@ -31,7 +31,8 @@ class GradientBlock {
   bool backpropagate(float* query_gradients) noexcept;
 
  private:
-  /// How many of these keys the queries of a tile may attend to.
+  /// Returns whether the queries of a tile may attend to none, some or all of the keys [key0, key0
+  /// + keys).
   Coverage cover(index key0, index keys) const noexcept {
     return find_coverage<Isa>(head_, first_ + first_lane_, count_ - first_lane_, key0, keys);
   }
@@ -98,8 +99,8 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
       break;
     }
     // The division into tiles affects how results are rounded, so it must not depend on whether
-    // numbers are finite or on which stages are requested. These two facts may only decide which
-    // queries are skipped.
+    // numbers are finite or on which stages are requested. Only the choice of the queries to skip
+    // may depend on these two facts.
     if (is_finite_ && !steps_.shows_tiles) first_lane_ = lane + kGradientGroup;
   }
   return keys;
