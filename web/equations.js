@@ -25,8 +25,8 @@ const fontOf = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * Simplifies MathML for screen readers, its only readers: removes spaces and sizes, and joins the
- * letters of upright words, which KaTeX writes as separate identifiers.
+ * Simplifies MathML, which is only for screen readers: removes spaces and sizes, and joins the
+ * letters of upright words. KaTeX writes each of these letters as a separate identifier.
  * @param {string} math
  */
 const spoken = (math) =>
@@ -54,7 +54,7 @@ export function render(tex) {
       })
       .replace(/<annotation[^]*?<\/annotation>|<\/?semantics>| xmlns="[^"]*"/g, '')
       .replaceAll(' style="', ' data-style="')
-      // Hundredths of an em are less than half a pixel.
+      // Round to hundredths of an em. The error is less than half a pixel.
       .replace(/\d*\.\d+(?=em)/g, (length) => String(Number(Number(length).toFixed(2))))
       .replace(/<math[^]*?<\/math>/g, spoken)
   );
@@ -70,8 +70,8 @@ export function usedBy(equations) {
   /** @type {Record<string, Set<string>>} */
   const characters = {};
   for (const html of equations) {
-    // Digits and the letters of activations are always included, for values inserted later. MathML
-    // is left out, because it uses system fonts.
+    // Always include the digits and the letters in the names of activation functions, because they
+    // are inserted later. Leave out MathML, because it uses system fonts.
     const drawn = `<span>0123456789.${Object.values(activationNames).join('')}</span>${html.replace(/<math[^]*?<\/math>/g, '')}`;
     /** @type {string[]} fonts of the open elements */
     const open = ['Main-Regular'];

@@ -41,8 +41,7 @@ export function firstView() {
             return '';
           },
         );
-        // Style sheets come first, because scripts wait only for the style sheets that precede
-        // them.
+        // Put style sheets first, because scripts wait only for the style sheets before them.
         late.sort((a, b) => Number(b.includes('stylesheet')) - Number(a.includes('stylesheet')));
         return (await withFirstView(early, ['file', 'sandbox', 'network', 'wasm'])).replace(
           '</body>',

@@ -29,7 +29,7 @@ import { readText } from './text.js';
 import { trigramLoss } from './trigramLoss.js';
 
 const kVocabulary = 3840;
-/** Everyday words count at least this often when the tokenizer is learned. */
+/** Lowest count of an everyday word when the tokenizer is learned. */
 const kFrequent = 200;
 const kFolder = join(kBuildFolder, 'languageModel');
 

@@ -45,7 +45,7 @@ async function bundle(entry) {
       ...{ write: false, target: 'es2023', assetsInlineLimit: 0, cssCodeSplit: false },
       modulePreload: false,
       rolldownOptions: {
-        // Classic scripts lack it. attn's loader uses it only to find files.
+        // Classic scripts have no import.meta. attn's loader uses it only to find files.
         transform: { define: { 'import.meta': JSON.stringify({ url: '' }) } },
         input: fileURLToPath(new URL(entry, web)),
         output: { format: 'iife', codeSplitting: false },
@@ -60,7 +60,7 @@ async function bundle(entry) {
 }
 
 /**
- * Puts the fonts of a style sheet into it.
+ * Embeds the fonts of a style sheet in the style sheet itself.
  * @param {string} css
  * @param {{ fileName: string, source: Content }[]} assets
  */

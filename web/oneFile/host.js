@@ -4,14 +4,14 @@
 import { saving as texts } from '../src/texts/frame.js';
 import { readPart, withoutModel } from './parts.js';
 
-/** False if a server sends this file. */
+/** True if this file was opened from the disk, false if a server sent it. */
 const onDisk = location.protocol === 'file:';
 
 /** The address of the language model, once it has been read. */
 let model = '';
 
 /**
- * Reads a part that is left out of files without the language model.
+ * Reads a part of this file. Files without the language model lack some parts.
  * @param {string} name
  */
 function partOf(name) {
@@ -55,7 +55,7 @@ export const host = {
   keepOffline: () => Promise.resolve(),
   keepFiles: () => Promise.resolve(),
 
-  // From the disk, only the file's name: other people do not have this computer's folders.
+  // For a file on the disk, returns only its name, because its folders exist only on this computer.
   address: () =>
     onDisk ? location.pathname.replace(/.*\//, '') : location.href.replace(/#.*/, ''),
 

@@ -2,7 +2,7 @@
 
 import { readPart } from './parts.js';
 
-// The page saves this file, and figures from it, under other names.
+// The text of this file. From this text, the page saves itself and single figures as new files.
 /** @type {any} */ (globalThis).__FILE__ =
   `<!doctype html>\n${document.documentElement.outerHTML}\n`;
 
@@ -10,7 +10,7 @@ import { readPart } from './parts.js';
 const fragment = document.querySelector('meta[name="attn-fragment"]')?.getAttribute('content');
 if (fragment && !location.hash) history.replaceState(null, '', `#${fragment}`);
 
-// A figure that is embedded in another page hides the still page.
+// If the address asks for one embedded figure, the styles hide the first view.
 if (/[#&]embed=/.test(location.hash)) document.documentElement.dataset.only = 'embedded';
 
 /** @param {string} tag @param {string} part */

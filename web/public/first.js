@@ -1,4 +1,5 @@
-// A figure that is embedded in another page hides the still page, except for its notes.
+// If the address asks for one embedded figure, the styles hide the first view, except for its
+// notes.
 if (/[#&]embed=/.test(location.hash)) document.documentElement.dataset.only = 'embedded';
 
 // If the live page's script cannot be loaded, shows why. This is a classic script, because browsers

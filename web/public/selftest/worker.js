@@ -2,7 +2,7 @@
 
 const variant = location.search.slice(1);
 
-/** @param {string} [line]  none after the last line */
+/** @param {string} [line]  omitted after the last line */
 const post = (line) => postMessage({ line });
 
 try {

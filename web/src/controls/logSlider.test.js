@@ -43,7 +43,7 @@ test('a range with a fractional minimum keeps two digits', () => {
   for (const value of [0.05, 0.5, 0.73, 1.2, 5]) assert.equal(from(at(value)), value);
 });
 
-test('from any value, the keys reach the values of whole steps', () => {
+test('from any value, the arrow keys reach the values at whole steps', () => {
   const scale = {
     ...{ min: 0, max: 16, step: 0.25, at: Math.log2 },
     from: (/** @type {number} */ place) => Math.round(2 ** place),

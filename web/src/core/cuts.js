@@ -34,7 +34,7 @@ export const cutCells = (cuts, layer, head) =>
  * @param {readonly Cut[]} cuts
  * @param {{ layer: number, head: number, query: number, key: number }} at
  * @param {Scope} scope
- * @param {number} most largest number of cuts; the oldest give way
+ * @param {number} most largest number of cuts; the oldest cuts are dropped
  * @returns {Cut[]}
  */
 export function toggled(cuts, { layer, head, query, key }, scope, most) {

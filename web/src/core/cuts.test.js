@@ -27,7 +27,7 @@ test('a wider cut replaces the cuts that it includes', () => {
   ]);
 });
 
-test('a cut in every layer is one for each layer in the core', () => {
+test('a cut in every layer becomes one cut per layer in the core', () => {
   const [query, key] = [5, 3];
   assert.deepEqual(knockOutOf(toggled([], at, 'all', 9), 2, 'encoder.'), [
     { attention: 'encoder.layers.0.self_attn', head: undefined, query, key },

@@ -72,7 +72,7 @@ test('a head’s output depends on a row of its weights and a column of values',
   assert.ok(!all.has('hidden'));
 });
 
-test('a sum depends on the two cells in the same place', () => {
+test('a cell of a sum depends on the cells at the same position in both matrices', () => {
   const { direct } = originsOf(encoderFlow(false, 2), 'sum1', { row: 1, column: 6 }, sizes);
   assert.deepEqual(
     direct.map(({ id, top, left }) => [id, top, left]),

@@ -16,7 +16,7 @@ test('the slope of a softmax is the sum of w·(1 − w), and masked rows have no
   assert.ok(Math.abs(slopeOf({ data, shape: [1, 2, 2] }) - 0.375) < 1e-7);
 });
 
-test('without division the slope falls with every width, and divided by √D it stays near 1', () => {
+test('the slope falls as the width grows, but stays near 1 if scores are divided by √D', () => {
   const all = byWidth(attn);
   all.forEach(({ width, undivided, divided }, i) => {
     assert.ok(divided.slope > 0.9 && divided.slope < 1, `${width}: ${divided.slope}`);
@@ -32,13 +32,13 @@ test('scores of random vectors spread like the square root of their width', () =
   }
 });
 
-test('without division wide vectors saturate the softmax, and divided by √D they do not', () => {
+test('the scores of wide vectors saturate the softmax, but not if they are divided by √D', () => {
   const { undivided, divided } = byWidth(attn)[5];
   assert.ok(undivided.largest > 0.8 && undivided.slope < 0.1);
   assert.ok(divided.largest < 0.3 && divided.entropy > 4);
 });
 
-test('the weights match the layer’s if scores are divided by √D', () => {
+test('if scores are divided by √D, the weights match the layer’s weights', () => {
   const [q, k] = [2, 3].map((seed) => attn.randomNormal({ shape: [1, 5, 8], seed }));
   const { weights } = attn.scaledDotProductAttention(q, k, k, { numHeads: 1, needWeights: true });
   const root = scaledBy(attn, q, k, {}).find(({ divisor }) => divisor === 'root');

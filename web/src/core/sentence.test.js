@@ -18,7 +18,7 @@ test('a word has the same embedding with and without capitals', () => {
   assert.deepEqual(data, words.data);
 });
 
-test('words that were embedded before keep their rows, and new words get new ones', () => {
+test('words that were embedded before keep their rows, and new words get new rows', () => {
   const embedder = new Embedder(attn);
   embedder.embed(['a', 'rose'], dModel);
   const { data } = embedder.embed(['A', 'red', 'Rose'], dModel);

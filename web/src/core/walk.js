@@ -12,7 +12,7 @@ import { entropyOf } from './statistics.js';
 /** @typedef {import('../models/language/languageModel.js').LanguageModel} LanguageModel */
 /** @typedef {ReturnType<typeof walkOf>} Walk */
 
-/** Number of positions that the clocks go through before they reach the word's position. */
+/** Largest number of positions before the word's position that the clocks of the encoding show. */
 const mostTicks = 12;
 
 /**
@@ -53,8 +53,8 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     embedding: row(matrixFrom(embedding)),
     embeddings: matrixFrom(embedding),
     /**
-     * Sines and cosines of the clocks at the word's position and at some positions before it.
-     * `start` is the first of these positions.
+     * The positional encoding at the word's position and at some positions before it. The figure
+     * draws each pair of sine and cosine as a clock. `start` is the first of these positions.
      */
     places: matrixFrom(
       attn.sinusoidalEncoding({ start, length: word - start + 1, dModel: width, base }),

@@ -119,7 +119,7 @@ test('the walk follows the word that attends most strongly to another word, unle
   assert.equal(untrained({ walkWord: 400 }).word, word);
 });
 
-test('clocks end at the word’s position, and rotate neighbouring numbers of its query', () => {
+test('the last clocks are at the word’s position, and their angles rotate neighbouring numbers of its query', () => {
   const { places, start, word } = untrained({ walkWord: 3 });
   assert.equal(start + places.rows - 1, word);
   assertClose([places.data[3 * places.columns]], [Math.sin(3)], 1e-6);

@@ -113,7 +113,7 @@ for (const [theme, { signed, weights }] of themes) {
     }
   });
 
-  test(`${theme}: the signs stay apart for protanopes and deuteranopes`, () => {
+  test(`${theme}: positive and negative colours remain distinguishable for protanopes and deuteranopes`, () => {
     const middle = (size - 1) / 2;
     for (const kind of /** @type {const} */ (['protan', 'deutan'])) {
       for (const part of [0.25, 0.5, 1]) {

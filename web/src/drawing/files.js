@@ -11,7 +11,7 @@
  *   indices
  */
 
-/** The only file that programs read: the language model. */
+/** The language model's file, the only file that programs read. */
 export const modelFile = 'model.safetensors';
 
 /**

@@ -54,15 +54,15 @@ const placed =
     };
   };
 
-/** The map that contains a cell. @param {Element} cell */
+/** The interactive map, such as a heatmap, that contains a cell. @param {Element} cell */
 const mapOf = (cell) => cell.closest('[role=application]') ?? cell;
 
 /**
- * Keeps an element next to a cell of a map. If there is enough space, the element covers neither
- * the cell's row and column nor the text under the map.
+ * Keeps an element next to a cell of a heatmap or chart ("map"). If there is enough space, the
+ * element covers neither the cell's row and column nor the text under the map.
  * @param {(element: HTMLElement) => Element} place
- * @param {{ above: boolean }} options above: put it above the whole map, because a hand covers
- *   the space below
+ * @param {{ above: boolean }} options above: put the element above the whole map, because the
+ *   reader's hand covers the space below
  */
 export const beside = (place, { above }) => {
   /**

@@ -102,7 +102,7 @@ export async function buildFigures(folder) {
         stylesInScript,
       ],
       build: {
-        // Browsers that know light-dark(), which the colours need.
+        // The first browser versions that support light-dark(), which the colours need.
         cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
         ...{ write: false, target: 'es2023', minify: false, cssCodeSplit: false, cssMinify: true },
         lib: { entry: join(here, 'figures.js'), formats: ['es'], fileName: () => 'figures.js' },

@@ -50,8 +50,8 @@ function checkSize(name, shape) {
 const counting = (length) => Array.from({ length }, (_, i) => String(i));
 
 /**
- * Shape of weights in a typed array without one: the tokens decide, or else the weights are one
- * square.
+ * Shape of weights that are a typed array without a given shape. The numbers of tokens determine
+ * the shape. Without tokens, the weights are one square matrix.
  * @param {Properties} given
  */
 function shapeOfWeights({ weights, shape, tokens, keyTokens }) {

@@ -2,8 +2,9 @@
  * Custom elements that draw attention and positional encodings: `<attn-weights>`, `<attn-heads>`,
  * `<attn-heatmap>`, `<attn-encoding>` and `<attn-curves>`. Importing this module defines them.
  *
- * Properties that do not match are described in the element, and as an `error` event. Unless a
- * listener prevents its default, the error is also reported like an uncaught error.
+ * If an element's properties do not match, the element shows an error message and dispatches an
+ * `error` event. Unless a listener prevents the event's default, the error is also reported like an
+ * uncaught error.
  */
 
 /** A typed array of numbers. It needs the property `shape`, unless names determine the shape. */

@@ -19,7 +19,11 @@ export const mismatch = (name, sentence) => wrong(name, sentence, 'shape_mismatc
 /** @param {readonly number[]} shape */
 export const written = (shape) => `(${shape.join(', ')})`;
 
-/** The error for a tensor that is `undefined`, often because the call was not asked for it. @param {string} name */
+/**
+ * The error for a tensor that is `undefined`, often because the call that should return it was not
+ * asked to.
+ * @param {string} name
+ */
 export const missing = (name) =>
   wrong(
     name,

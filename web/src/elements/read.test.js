@@ -67,7 +67,7 @@ test('errors name the property and the entry', () => {
   });
 });
 
-test('attributes: tokens by spaces or as JSON, numbers by commas or spaces', () => {
+test('attributes separate tokens by spaces and numbers by commas or spaces, or contain JSON', () => {
   assert.deepEqual(readAttribute('tokens', 'names', ' the  cat '), ['the', 'cat']);
   assert.deepEqual(readAttribute('tokens', 'names', '["New York"]'), ['New York']);
   assert.deepEqual(readAttribute('columns', 'numbers', '6,7 8'), [6, 7, 8]);

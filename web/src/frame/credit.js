@@ -13,8 +13,8 @@ import { controls } from '../texts/page.js';
  * @property {readonly SettingName[]} [follows] the shared settings that affect the figure; all by
  *   default
  * @property {readonly SettingName[]} uses the figure's own settings
- * @property {{ busy: boolean, live?: import('../work/work.svelte.js').Given }} [work] where the
- *   picture is computed
+ * @property {{ busy: boolean, live?: import('../work/work.svelte.js').Given }} [work] the
+ *   computation of the picture: whether it is running, and the settings that it uses
  */
 
 /** Labels of the controls for masks, which share one line. */

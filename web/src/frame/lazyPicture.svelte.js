@@ -31,8 +31,8 @@ export class LazyPicture {
   /** The element of the picture while it exists. @type {HTMLElement | undefined} */
   element = $state();
   /**
-   * The exact size. With a placeholder of another height, a figure near the loading boundary would
-   * appear and disappear repeatedly.
+   * The exact size of the picture, for its placeholder. With a placeholder of another height, a
+   * figure near the loading boundary would appear and disappear repeatedly.
    */
   size = $state.raw(/** @type {DOMRectReadOnly | undefined} */ (undefined));
   #id;

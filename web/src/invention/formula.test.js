@@ -143,7 +143,7 @@ test('every example gives tables of finite numbers', () => {
   }
 });
 
-test('a number that is not finite is reported with its place', () => {
+test('a number that is not finite is reported with its position in the table', () => {
   const invention = new Invention({ added: '1 / (i - 2)', bias: 'log(j - h)', parameters: [] });
   assert.throws(
     () => invention.added(4, 3),

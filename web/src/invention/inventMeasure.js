@@ -5,8 +5,9 @@ import { product } from '../core/product.js';
 /** @typedef {import('./invention.js').Invention} Invention */
 
 /**
- * How much is measured: `added` and `bias` are numbers of positions. Values must stay bounded for
- * `times` as many positions. `shifts` is the largest shift, and `width` the number of columns.
+ * Sizes for the measurements. An encoding is measured at `added` positions and a bias at `bias`
+ * positions. To check that values stay bounded, `times` as many positions are computed. `shifts` is
+ * the largest shift δ, and `width` is the number of columns.
  */
 export const measured = { added: 256, bias: 40, times: 10, shifts: 16, width: 64 };
 
@@ -23,17 +24,17 @@ const closePairs = 32;
  *   mean square difference from the mean at their distance, divided by the standard deviation of
  *   all values
  *
- * The verdicts about a scheme. Those about an encoding are missing for a scheme that is only a
- * bias.
+ * The measurements of a scheme. A scheme that is only a bias lacks `closest`, `residuals` and
+ * `varying`, which measure an encoding.
  * @typedef {object} Measures
  * @property {Profile} profile of the dot products of rows, or of the bias of the first head
  * @property {{ distance: number, pair: [number, number], length: number }} [closest] the two
  *   closest rows, their distance, and the root mean square of the rows' lengths
- * @property {Float32Array} [residuals] for each shift δ = 1, 2, …, how much of the shifted rows the
- *   best matrix M_δ misses, as a share
- * @property {number} [varying] the share of the rows that is left without each row's mean
+ * @property {Float32Array} [residuals] for each shift δ = 1, 2, …, the share of the shifted rows
+ *   that even the best matrix M_δ cannot predict
+ * @property {number} [varying] the share of the rows that is left after subtracting each row's mean
  * @property {{ within: number, beyond: number }} largest the largest absolute value among the
- *   measured positions, and among ten times as many
+ *   measured positions (`within`), and among ten times as many positions (`beyond`)
  */
 
 /** @param {Float32Array} values */
@@ -134,7 +135,7 @@ export function profileOf(attn, data, n) {
 }
 
 /**
- * The share of the rows that is left without each row's mean.
+ * The share of the rows that is left after subtracting each row's mean.
  * @param {Attn} attn
  * @param {Tensor} x (n, d)
  */
@@ -177,8 +178,9 @@ function closestOf(attn, x, products) {
   }
   pairs.sort((a, b) => a.square - b.square);
   const close = pairs.slice(0, closePairs).map(({ pair }) => pair);
-  // Dot products of large rows leave little precision for small distances, so the distances of the
-  // closest pairs are computed from the differences of their rows.
+  // A small distance between large rows would be imprecise if it were computed from their dot
+  // products. Therefore, compute the distances of the closest pairs from the differences of their
+  // rows.
   const squares = close.map(([a, b]) =>
     squareOf(attn, differenceOf(attn, rowsOf(x, a, a + 1).data, rowsOf(x, b, b + 1).data)),
   );

@@ -2,9 +2,9 @@
  * How long to time a call.
  * @typedef {object} Pace
  * @property {number} seconds  rough total for one size
- * @property {number} sample  shortest time between two readings of the clock, in seconds: browsers
- *   round their clocks to 0.1 ms, and some to 1 ms. The shorter the samples, the more of them fit,
- *   and the likelier one of them runs undisturbed.
+ * @property {number} sample shortest time between two readings of the clock, in seconds: browsers
+ *   round their clocks to 0.1 ms, and some to 1 ms. Shorter samples allow more samples in the same
+ *   time, so it is more likely that one of them is undisturbed.
  * @property {number} longest  seconds; longer calls are skipped
  */
 

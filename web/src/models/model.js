@@ -307,7 +307,7 @@ export class Layered {
     return Symbol.iterator in answer ? inSlices(answer, signal) : { value: answer };
   }
 
-  /** Keeps the layer that was asked for last. @abstract @type {Kept<any, Block>} */
+  /** Keeps the most recently requested layer. @abstract @type {Kept<any, Block>} */
   blocks = new Kept(() => {
     throw new Error('a model without blocks');
   });

@@ -106,7 +106,7 @@ test('the page’s model keeps the values of a sentence only for the same masks'
   assert.equal(pages.stream(given), first);
 });
 
-test('an untrained layer may change between two questions', () => {
+test('an untrained layer gives the same results after the settings change and change back', () => {
   const spelled = new Spelled(attn);
   const given = (/** @type {number} */ seed, /** @type {'pre' | 'post'} */ norm) => ({
     ...givenOf({ dModel: 16, numHeads: 2, base: 100, positions: '' }, { layer: 0, seed, norm }),

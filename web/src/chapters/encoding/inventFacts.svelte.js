@@ -24,7 +24,7 @@ import { inventTask } from '../../work/tasks/invent.js';
 /** Sizes of the tables in the pictures. */
 export const shown = { n: 64, d: 64, heads: 4 };
 
-/** The last result. A figure that is out of sight forgets its state. */
+/** The last result. It is kept here because a figure loses its state when it is out of sight. */
 let last = /** @type {Computed | null} */ (null);
 /** @type {TaskWorker | undefined} */
 let started;
@@ -55,7 +55,7 @@ export class InventFacts {
   current = $derived(
     this.#computed?.key === this.#key && !this.isEmpty && !this.#isBroken ? this.#computed : null,
   );
-  /** While the next tables are being computed, the pictures show the last ones. */
+  /** While new tables are being computed, the pictures show the previous tables. */
   #pictured = $derived(
     this.isEmpty || this.#isBroken || this.current?.problem ? null : this.#computed,
   );

@@ -36,7 +36,7 @@ export function factsOf(walk, { tokens, given, head, layers, candidates }) {
   );
   const is = kindOf(all, word, best);
   const named = (/** @type {number} */ key) => ({
-    // A word that occurs again needs its position.
+    // A word that occurs more than once is shown with its position.
     word:
       quoted(tokens[key]) + (all.indexOf(all[key]) < all.lastIndexOf(all[key]) ? `_{${key}}` : ''),
     itself: key === word,
@@ -74,8 +74,8 @@ export function factsOf(walk, { tokens, given, head, layers, candidates }) {
 }
 
 /**
- * What is special about the token with the largest weight: the token is just before the word, or
- * followed the same word earlier.
+ * Returns what is special about the token with the largest weight. It may be just before the word
+ * ('before') or just after an earlier occurrence of the word ('followed').
  * @param {string[]} tokens
  * @param {number} word
  * @param {number | undefined} best

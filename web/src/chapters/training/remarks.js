@@ -7,14 +7,17 @@ import { texts } from '../../texts/training.js';
 /** @import { LaneOptions } from '../../training/model.js' */
 /** @import { WorldName } from '../../training/worlds.js' */
 
-/** Worlds whose blanks differ only by position. @type {readonly WorldName[]} */
+/**
+ * Tasks whose blanks (tokens to be filled in) differ only by position.
+ * @type {readonly WorldName[]}
+ */
 const placed = ['copy', 'reverse'];
 
 const inHundred = (/** @type {number} */ share) => Math.round(100 * share);
 
 /**
- * Describes the guesses of lanes that cannot distinguish blanks, once those lanes do better than
- * chance.
+ * Returns a remark about each model that cannot distinguish blanks but is right at least twice as
+ * often as by chance.
  * @param {object} run
  * @param {{ name: string, isBlind: boolean, evaluations: readonly Evaluation[] }[]} run.lanes
  * @param {WorldName} run.world
@@ -31,9 +34,9 @@ export function guesses({ lanes, world, to = Infinity }) {
 }
 
 /**
- * Compares a lane with positions to a lane without them, which can only guess. Describes the
- * first size beyond the training size at which the lane with positions does worse. Returns an empty
- * string if there is no such size.
+ * Compares a model with positions to a model without them, which can only guess. Describes the
+ * first size beyond the training size at which the model with positions does worse. Returns an
+ * empty string if there is no such size.
  * @param {object} run
  * @param {{ name: string, positions: LaneOptions['positions'], isBlind: boolean, reach: { sizes:
  *   number[], accuracy: number[] } | null }[]} run.lanes

@@ -6,7 +6,7 @@ import { nextWordCode } from './code.js';
 const cuts = [
   { layer: 0, head: 1, query: 5, key: 2 },
   { layer: null, head: null, query: 4, key: 1 },
-  // Leaves the first query without keys.
+  // This cut leaves the first query without any key.
   { layer: null, head: null, query: 0, key: 0 },
 ];
 const options = { temperature: 0.7, topK: 12 };

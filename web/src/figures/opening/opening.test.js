@@ -5,7 +5,7 @@ import { firstOf, largestBetween, mirrored, strongestKeys, transposed } from './
 
 const matrix = { data: Float32Array.of(1, 2, 3, 4, 5, 6), rows: 2, columns: 3 };
 
-test('the first rows and columns of a matrix', () => {
+test('a part of a matrix contains its first rows and columns', () => {
   assert.deepEqual(firstOf(matrix, 2, 2), {
     ...{ data: Float32Array.of(1, 2, 4, 5), rows: 2, columns: 2 },
   });
@@ -23,7 +23,7 @@ test('mirroring reverses the columns', () => {
   assert.deepEqual(mirrored(mirrored(matrix)), matrix);
 });
 
-test('the strongest keys of a query, the largest first', () => {
+test('the strongest keys of a query are sorted by descending weight', () => {
   const weights = { data: Float32Array.of(0.25, 0.75, 0, 0.5, 0, 0.5), rows: 2, columns: 3 };
   assert.deepEqual(strongestKeys(weights, 0, 3), [
     { key: 1, weight: 0.75 },
@@ -35,7 +35,7 @@ test('the strongest keys of a query, the largest first', () => {
   );
 });
 
-test('the largest weight between two tokens', () => {
+test('the largest weight between two tokens ignores the weights of tokens for themselves', () => {
   const weights = { data: Float32Array.of(0.75, 0.25, 0.5, 0.5), rows: 2, columns: 2 };
   assert.equal(largestBetween(weights), 0.5);
   assert.equal(largestBetween({ data: Float32Array.of(1), rows: 1, columns: 1 }), 0);

@@ -46,12 +46,12 @@ test('the two tokens meet in every architecture, whatever their positions', () =
   }
 });
 
-test('with one convolution fewer they do not meet', () => {
+test('with one convolution layer fewer, the two tokens do not meet', () => {
   assert.equal(convolution(12, 3, 2, 1, 7).meeting, null);
   assert.notEqual(convolution(12, 3, 3, 1, 7).meeting, null);
 });
 
-test('windows span k tokens, with the extra token of an even kernel after the output', () => {
+test('windows span k tokens, and an even kernel has its extra token after the output', () => {
   assert.deepEqual(window(3), { left: 1, right: 1 });
   assert.deepEqual(window(4), { left: 1, right: 2 });
   assert.equal(convolution(9, 4, 1, 0, 0).connections.length, 9 * 4 - 1 - 3);

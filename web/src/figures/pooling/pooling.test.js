@@ -61,7 +61,7 @@ test('every scoring function gives weights that sum to one, or to zero if no key
   }
 });
 
-test('encodings and the bump prefer near keys, and bare numbers prefer the largest key', () => {
+test('scoring functions prefer the nearest key, but dot products of plain numbers prefer the largest key', () => {
   const best = (/** @type {Float32Array} */ row) => row.indexOf(Math.max(...row));
   const nearest = (/** @type {number} */ q) =>
     best(Float32Array.from(points, ({ x }) => -Math.abs(x - q)));

@@ -74,7 +74,7 @@ test('scores and weights are computed from exact queries and rounded keys', () =
   }
 });
 
-test('the largest and the mean error match the map, and float16 loses the least', () => {
+test('the largest and the mean error match the errors of all cells, and float16 loses the least', () => {
   const { losses } = finish(measureBytes(attn, encoding()));
   for (const type of types) {
     for (const { error, largest, mean } of Object.values(losses[type])) {

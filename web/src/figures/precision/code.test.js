@@ -54,22 +54,29 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
 
   for (const tokens of [null, ['the', 'cat', 'sat', 'on', 'the', 'mat']]) {
     const what = tokens ? 'a sentence' : 'positions';
-    test(`the ${language} program prints the loss of weights of ${what}`, { skip }, async () => {
-      const positions = { length: 7, base: 100, start: 3, step: 2 };
-      const settings = { ...positions, width: 12, dModel: 16 };
-      const rows = tokens
-        ? encoded(attn, new Embedder(attn).embed(tokens, 16), { encoding: 'sinusoidal', base: 100 })
-        : attn.sinusoidalEncoding({ ...positions, dModel: 12 });
-      const { losses } = finish(measureBytes(attn, rows));
-      for (const type of types) {
-        const printed = await run(language, bytesPrograms(settings, tokens, type)[language]);
-        const { error, largest } = losses[type].weights;
-        printed.flat().forEach((value, i) => {
-          assert.ok(Math.abs(value - error.data[i]) <= 1e-6, `${type} ${i}: ${value}`);
-        });
-        assert.equal(printed.length, rows.shape[0]);
-        assert.ok(largest > 2e-6, `${type}: ${largest}`);
-      }
-    });
+    test(
+      `the ${language} program prints the errors of the weights of ${what}`,
+      { skip },
+      async () => {
+        const positions = { length: 7, base: 100, start: 3, step: 2 };
+        const settings = { ...positions, width: 12, dModel: 16 };
+        const rows = tokens
+          ? encoded(attn, new Embedder(attn).embed(tokens, 16), {
+              encoding: 'sinusoidal',
+              base: 100,
+            })
+          : attn.sinusoidalEncoding({ ...positions, dModel: 12 });
+        const { losses } = finish(measureBytes(attn, rows));
+        for (const type of types) {
+          const printed = await run(language, bytesPrograms(settings, tokens, type)[language]);
+          const { error, largest } = losses[type].weights;
+          printed.flat().forEach((value, i) => {
+            assert.ok(Math.abs(value - error.data[i]) <= 1e-6, `${type} ${i}: ${value}`);
+          });
+          assert.equal(printed.length, rows.shape[0]);
+          assert.ok(largest > 2e-6, `${type}: ${largest}`);
+        }
+      },
+    );
   }
 }

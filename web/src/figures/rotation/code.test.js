@@ -9,7 +9,7 @@ import { turnedScores } from './rotary.js';
 
 for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language);
-  test(`the ${language} program prints the differences between both ways`, { skip }, async () => {
+  test(`the ${language} program prints P[i + δ] − M_δ · P[i]`, { skip }, async () => {
     const settings = { length: 7, width: 9, base: 100, delta: -3.5 };
     const rows = await run(language, rotationPrograms(settings)[language]);
     assert.deepEqual([rows.length, rows[0].length], [7, 8]);

@@ -64,7 +64,7 @@ test('the contributions of the hands add up to the score, and their angle follow
   assert.ok(Math.abs(((turn + 720) % 360) - 180 / Math.PI) < 1e-3, `${turn}`);
 });
 
-test('the spread belongs to the diagonal whose scores differ most', () => {
+test('the spread is the largest difference between two scores on the same diagonal', () => {
   const data = Float32Array.from([1, 5, 0, 2, 3, 7, 9, 4, 1.5]);
   assert.equal(spreadAlongDiagonals({ data, rows: 3, columns: 3 }), 2);
 });

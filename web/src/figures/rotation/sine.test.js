@@ -9,7 +9,7 @@ test('the chosen pair rotates by about a right angle', () => {
   assert.equal(tellingPair(-5, 10000, 32), 2);
 });
 
-test('a twin has the same sine, but a different sine after the shift', () => {
+test('the position that is found has the same sine, but a different sine after the shift', () => {
   const angles = [Math.PI / 6, (5 * Math.PI) / 6, 3];
   const at = (/** @type {number} */ shift) => ({
     data: Float32Array.from(angles.flatMap((a) => [Math.sin(a + shift), Math.cos(a + shift)])),

@@ -141,7 +141,8 @@ const relative = ({ dModel, heads, clip, seed }) =>
   ]);
 
 /**
- * The rules in Python, with the names used in the core's documentation.
+ * The scaling rules of rotary embeddings in Python, with the names used in the core's
+ * documentation.
  * @type {Record<string, string>}
  */
 const pythonRules = {

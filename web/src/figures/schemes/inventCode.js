@@ -3,8 +3,9 @@ import { layer, sentence, setParameter } from '../../programs/calls.js';
 import { gap, printMatrix } from '../../programs/print.js';
 
 /**
- * Programs that add a reader's encoding to the words and a reader's bias to the scores, and print
- * the weights of attention among the words themselves, without projections.
+ * Programs for a scheme that a reader has written. They add its encoding to the words and its bias
+ * to the scores, and print the attention weights. Queries and keys are the encoded words
+ * themselves, without projections.
  * @param {import('../../invention/invention.js').Written} written
  * @param {{ tokens: string[], dModel: number, causal: boolean }} settings
  */

@@ -28,7 +28,7 @@ const compared = () => finish(compare(attn, attn.ngramEmbedding(tokens, { dModel
 const rowsOf = ({ data, rows, columns }) =>
   Array.from({ length: rows }, (_, i) => [...data.subarray(i * columns, (i + 1) * columns)]);
 
-test('every scheme gives weights that sum to one, and no two schemes give the same', () => {
+test('every scheme gives weights that sum to one, and no two schemes give the same weights', () => {
   const all = compared();
   assert.deepEqual(
     all.map(({ name }) => name),
@@ -45,7 +45,7 @@ test('every scheme gives weights that sum to one, and no two schemes give the sa
   assert.equal(seen.size, schemeNames.length);
 });
 
-test('without positions equal tokens have equal weights, and with any scheme they do not', () => {
+test('equal tokens have equal weights without positions, and different weights with any scheme', () => {
   for (const { name, weights } of compared()) {
     assert.ok(weights);
     const [first, again] = [rowsOf(weights)[0], rowsOf(weights)[4]];

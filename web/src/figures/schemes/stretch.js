@@ -6,7 +6,8 @@ import { scalingOf, schemes } from './schemes.js';
 export const rules = /** @type {const} */ (['linear', 'dynamic', 'yarn', 'llama3']);
 
 /**
- * How much each rule slows each hand.
+ * How much each scaling rule slows each pair of columns of a rotary embedding. The pairs are called
+ * hands, because they turn like the hands of a clock.
  * @typedef {object} Stretch
  * @property {number} base base of the hands' wavelengths
  * @property {number} trained number of positions that the model was trained for

@@ -1,7 +1,8 @@
 /**
- * Finds two distances, the larger of which has the larger product. Such a pair shows that products
- * do not always decrease with distance. Products rise when a fast hand completes a turn. Returns
- * the clearest such pair, if any.
+ * Finds two distances where the product at the larger distance is greater than the product at the
+ * smaller distance. Such a pair shows that products do not always decrease with distance: they rise
+ * when a fast pair of columns completes a turn. Returns the pair with the largest rise, if it is
+ * visible.
  * @param {ArrayLike<number>} products products of a position with the positions at distances
  *   0, 1, 2, 3 …
  * @returns {{ near: number, far: number } | null}

@@ -6,7 +6,7 @@ import { speedPrograms } from './code.js';
 
 for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language, 'torch.nn.functional.scaled_dot_product_attention');
-  test(`the ${language} program measures`, { skip }, async () => {
+  test(`the ${language} program measures a time`, { skip }, async () => {
     const rows = await run(language, speedPrograms(64)[language]);
     assert.deepEqual([rows.length, rows[0].length], [1, 2]);
     for (const value of rows.flat()) assert.ok(value > 0);

@@ -30,7 +30,7 @@ test('the threaded engine uses the best variant', () => {
   assert.equal(enginesFor('simd128')[3].variant, 'simd128-threads');
 });
 
-test('JavaScript needs no module, and lengths are multiples of its tiles', () => {
+test('the engine in JavaScript needs no WebAssembly, and all lengths are multiples of its tile size', () => {
   const jobs = jobsOf(engines);
   assert.equal(jobs[0].work, 'scalarAttention');
   assert.equal(jobs[0].variant, undefined);

@@ -1,7 +1,10 @@
 /** @typedef {import('./languageModel.js').Habit} Habit */
 /** @typedef {import('./languageModel.js').Scores} Scores */
 
-/** Smallest share of attention with which a head counts as having learned a habit. */
+/**
+ * Smallest share of attention with which a head counts as having learned a habit, such as attending
+ * to the previous token.
+ */
 const telling = 0.25;
 
 /**

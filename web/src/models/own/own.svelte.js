@@ -119,7 +119,7 @@ export class Own {
     return this.facts.description.layers[layer];
   }
 
-  /** False, because the model's layers receive the sum. */
+  /** False, because the input of the model's layers already includes its positions. */
   encodes() {
     return false;
   }
