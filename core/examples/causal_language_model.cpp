@@ -14,7 +14,7 @@ namespace {
 
 struct ModelOptions {
   std::int64_t vocab_size = 0;
-  std::int64_t max_positions = 0;  ///< rows of a learned table; 0 means no table
+  std::int64_t max_positions = 0;  ///< rows of a learned table of positions; 0 means no table
   bool scale_embedding = false;    ///< multiplies embeddings by √E, as in Gemma
   bool tied = true;                ///< the output layer shares the embedding's weight
   attn::TransformerEncoderOptions stack = {};

@@ -26,7 +26,7 @@ int main() {
   for (const attn::NamedModule& part : model) part.module.initialize_xavier(++seed);
   attn::AdamW optimizer(model);
 
-  attn::Context context({.num_threads = 1});  // the sizes are small
+  attn::Context context({.num_threads = 1});  // the model is too small for several threads
   attn::Tape tape(context);
   attn::OwnedTensor drawn({kBatch, kLength + 1});
   std::vector<std::int64_t> ids(kBatch * kLength), targets(ids.size());
@@ -52,6 +52,6 @@ int main() {
     optimizer.set_learning_rate(attn::cosine_learning_rate(step, 1e-2, 50, kSteps));
     optimizer.step(tape);
     if (step % 40 == 0) std::printf("step %3d: loss %.3f\n", step, double{loss.item()});
-    if (step == kSteps) return loss.item() < 0.5F ? 0 : 1;  // chance is ln 64 = 4.16
+    if (step == kSteps) return loss.item() < 0.5F ? 0 : 1;  // guessing gives a loss of ln 64 = 4.16
   }
 }

@@ -6,8 +6,8 @@
 
 namespace attn {
 
-/// Sorts lists of names. For each element type, this function compiles to a fifth of the
-/// instructions of std::sort. For such lists, the size of the .wasm file matters more than speed.
+/// Sorts lists of names. For each element type, this function compiles to a fifth as many
+/// instructions as std::sort. For such lists, the size of the .wasm file matters more than speed.
 template <class Range, class Projection = std::identity>
 void heap_sort(Range& range, Projection projection = {}) {
   std::ranges::make_heap(range, {}, projection);

@@ -18,8 +18,9 @@ void append_number(std::string& text, Integer number) {
   text.append(digits, static_cast<std::size_t>(end - digits));
 }
 
-/// Like printf's %.9g, whose code would be 3 % of a WebAssembly module. If the number is halfway,
-/// or almost halfway, between two candidates for the ninth digit, the result may have either digit.
+/// Appends a number as printf's %.9g would write it. The code of printf would be 3 % of a
+/// WebAssembly module. If the number is halfway, or almost halfway, between two candidates for the
+/// ninth digit, the result may have either digit.
 void append_number(std::string& text, double number) {
   if (std::isnan(number)) {
     text += "nan";

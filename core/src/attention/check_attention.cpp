@@ -54,8 +54,8 @@ void check_optional(const char* name, const TensorView<T>& view,
   validation::require_data(name, view);
 }
 
-/// Broadcasts to (B, Hq, Nq, Nk), but leaves the size of the last dimension unchanged if it is from
-/// 2 to Nk.
+/// Broadcasts a mask or a bias to (B, Hq, Nq, Nk), but leaves the size of the last dimension
+/// unchanged if it is from 2 to Nk.
 template <class T>
 TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
                                   const AttentionTerms& p) {

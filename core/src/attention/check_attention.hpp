@@ -39,8 +39,8 @@ struct AttentionTerms : AttentionSizes {
   /// True if several sequences follow one another in a batch of one.
   bool is_packed() const { return !options.cu_seqlens.is_none(); }
 
-  // An entry is a sequence: a batch entry or, if sequences are packed, one of them. Its queries and
-  // keys are consecutive rows of the tensors of batch entry batch_of(e).
+  // An entry is a sequence: a packed sequence if sequences are packed, and a batch entry otherwise.
+  // The queries and keys of entry e are consecutive rows of the tensors of batch entry batch_of(e).
   std::int64_t entries() const { return is_packed() ? options.cu_seqlens.size(0) - 1 : batch; }
   std::int64_t batch_of(std::int64_t e) const { return is_packed() ? 0 : e; }
   std::int64_t first_query(std::int64_t e) const;

@@ -38,7 +38,7 @@ enum class ScoreStage : int {
   kWeights,  ///< attention weights after softmax and dropout
 };
 
-/// One head of one batch entry.
+/// One head of one batch entry or packed sequence.
 struct AttentionHead {
   index num_queries = 0;
   index num_keys = 0;

@@ -117,7 +117,8 @@ template <class Isa>
 ATTN_INLINE void store(Floats<Isa> x, BFloat16* to) noexcept {
   store_low<Isa>(to_bfloat16<Isa>(x), to);
 }
-/// The magnitude of every lane must be at most 127.
+/// Rounds to integers, ties to even, and stores them as bytes. The magnitude of every lane must be
+/// at most 127.
 template <class Isa>
 ATTN_INLINE void store(Floats<Isa> x, std::int8_t* to) noexcept {
   // The integer is in the low byte of the sum, because the low byte of 1.5·2^23 is 0.

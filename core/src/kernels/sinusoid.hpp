@@ -79,8 +79,9 @@ void first_sinusoids(const SinusoidColumns& columns, index col, index count, dou
 /// Computes columns [col, col + Vectors·width) of rotated_sinusoids, up to `end`.
 ///
 /// With θ the angle of a step, sin(a + θ) = 2·cos θ·sin a − sin(a − θ): one multiply-add per value,
-/// whether it is a sine or a cosine. Errors grow with the square of the number of steps, to at most
-/// 64² · 1.1e-16, because both start values are on the same circle.
+/// whether it is a sine or a cosine. Errors grow with the square of the number of steps, but only
+/// to 64² · 1.1e-16, because first_sinusoids() computes one start value by rotating the other by
+/// one step.
 template <class Isa, int Vectors, bool Whole>
 ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index end, double anchor,
                               index skip, index rows, float* out, index out_row,

@@ -230,7 +230,8 @@ __attribute__((noinline)) void add_weighted_rows(index keys, const float* weight
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = 8;
   /// With vectors of four floats, each group of rows takes several passes, one for each block of
-  /// columns. Groups of only a few rows make these passes read memory in order.
+  /// columns. Groups have only a few rows, so that these passes together read memory nearly in
+  /// order.
   constexpr index kGroup = kW == 4 ? 16 : kRowBlockKeys;
   [[maybe_unused]] auto seen = nothing_seen<Isa, T>();
   std::fill_n(partial, cols, 0.0F);

@@ -37,7 +37,8 @@ Linear::Linear(const Embedding& embedding, bool bias, Context& context)
   if (packed_) return;
   packed_ = std::make_shared<PackedMatrix>(out_features_, in_features_);
   const ConstTensor weight = embedding.parameter("weight");
-  // The embedding may outlive this layer, so its refresh function holds the packed matrix weakly.
+  // The embedding may outlive this layer, so the embedding's refresh function has only a weak
+  // pointer to the packed matrix.
   weight_ = share_parameter(embedding, "weight",
                             [packed = std::weak_ptr(packed_), weight](Context& changed_in) {
                               if (const auto matrix = packed.lock()) {

@@ -177,7 +177,8 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
     layer.add_child("q_norm", *query_norm);
     layer.add_child("k_norm", *key_norm);
   }
-  // One random stream for each of the four projections and the two tables of relative positions.
+  // Reserves one random stream for each of the four projections and for each of the two tables of
+  // relative positions.
   layer.reserve_streams(6);
 }
 
@@ -205,8 +206,9 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
         "num_kv_heads", impl.kv_heads,
         {"a divisor of ", validation::Name("num_heads"), " ", options.num_heads});
   }
-  // The query and output projections are no larger than the joined projection. The key and value
-  // projections have their own widths, so their sizes are also checked.
+  // Checks that no projection is too large. The query and output projections are no larger than the
+  // joined projection. The key and value projections have their own widths, so they are checked
+  // separately.
   const std::int64_t joined =
       validation::product("d_model", {3, options.num_heads, impl.head_dim, options.d_model});
   if (impl.joined()) {

@@ -106,7 +106,7 @@ const Module& as_module(const std::variant<Layers...>& layer) {
   return std::visit([](const Module& module) -> const Module& { return module; }, layer);
 }
 
-/// One of a layer's sublayers, whose results are added to the residual stream.
+/// A sublayer of a layer. Its result is added to the residual stream.
 struct Sublayer {
   const detail::SublayerNorms& norms;
   const char* norm_name;         ///< "norm1"
@@ -130,8 +130,8 @@ inline void check_tokens(const ConstAnyTensor& x, const AnyTensor& output, std::
   require_rows_like("output", output, x, x.size(-2), d_model);
 }
 
-/// Requires that a stack's options request no outputs that only a single layer has, and that
-/// `weights` is empty or has one tensor for each layer.
+/// Requires that the attention options of a stack contain no output tensors, because every layer
+/// would write to them, and that `weights` is empty or has one tensor for each layer.
 inline void check_stack_outputs(const char* name, const AttentionOptions& attention,
                                 std::span<const Tensor> weights, std::size_t num_layers) {
   for (const auto output : kFurtherOutputs) {

@@ -46,7 +46,7 @@ std::array<std::int64_t, 3> shape_of_rows(const IdView& ids, std::int64_t width)
   return {batched ? ids.size(0) : 1, ids.size(batched ? 1 : 0), width};
 }
 
-/// Requires rows for all of `ids`, or for none.
+/// Requires that `rows` has data, and one row of this width for each of `ids`.
 void require_rows_of_ids(const char* name, const Tensor& rows, const IdView& ids,
                          std::int64_t width) {
   const auto shape = shape_of_rows(ids, width);

@@ -15,7 +15,7 @@
 /// tensors are named.
 namespace attn {
 
-/// The inputs of describing a model, and the results that all models have.
+/// The inputs of a function that describes a model, and the results that all kinds of models have.
 struct ModelReader {
   ModelConfig& config;
   bool has_config;
@@ -35,7 +35,7 @@ struct ModelReader {
   std::int64_t layers(const char* field, const std::string& path) const;
 
   Activation activation(const char* field, Activation otherwise) const;
-  /// The activation that the field calls `name`.
+  /// The activation `name`, which the field contains.
   Activation activation_named(const char* field, std::string_view name) const;
 
   float eps(const char* field, double otherwise) const;
@@ -48,7 +48,7 @@ struct ModelReader {
   std::string embedding(const std::string& embedding, const std::string& head, bool tied) const;
 };
 
-/// The inputs and results of describing a language model.
+/// The inputs and results of a function that describes a language model.
 struct ModelDescription : ModelReader {
   LanguageModelDescription& result;
 
@@ -58,7 +58,7 @@ struct ModelDescription : ModelReader {
   void choose_output(const std::string& head, const std::string& embedding, bool tied);
 };
 
-/// The inputs and results of describing an encoder–decoder model.
+/// The inputs and results of a function that describes an encoder–decoder model.
 struct EncoderDecoderReader : ModelReader {
   EncoderDecoderDescription& result;
 };

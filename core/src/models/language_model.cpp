@@ -199,7 +199,7 @@ void LanguageModel::fail_overflow(const IdView& ids, const ConstTensor& x, Langu
   call.intermediates = &intermediates;
   call.hidden = call.pooled = {};
   run(ids, x, {}, call, context, /*check_overflow=*/false);
-  // The caller passed vectors that are not finite, so no layer is to blame.
+  // The caller passed vectors that are not finite, so no layer caused the overflow.
   if (ids.rank() == 0 && !is_finite_tensor(intermediates[embedded])) return;
   for (const std::string& name : names) {
     if (is_finite_tensor(intermediates[name])) continue;

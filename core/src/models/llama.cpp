@@ -26,7 +26,7 @@ struct DecoderFamily {
   bool qk_norm = false, qk_norm_all_heads = false;
   bool sinks = false;
   bool query_bias = false;
-  /// Which layers have windows if there is no "layer_types".
+  /// Selects the layers that have windows if config.json has no "layer_types".
   enum Windows { kNone, kAll, kLate, kEven, kPattern, kWithoutPositions } windows = kNone;
   bool attention_bias = true, mlp_bias = false;  ///< true if the family's configuration has this
                                                  ///< field
@@ -97,7 +97,7 @@ constexpr DecoderFamily kDecoders[] = {
      .qk_norm_all_heads = true},
 };
 
-/// Window and rotary positions of each layer.
+/// Sets the window and the rotary positions of each layer.
 class DecoderLayerKinds {
  public:
   DecoderLayerKinds(const ModelConfig& config, const DecoderFamily& family, std::int64_t head_dim,

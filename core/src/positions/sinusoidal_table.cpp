@@ -83,9 +83,9 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
 
   origin_ = options.start;
   double remainder = step_ == 0 ? 0 : std::fmod(options.start, step_);  // exact
-  // Rotated rows need the remainder as origin. Other rows keep `start` as origin unless the
-  // remainder is 0: positions counted from a remainder much smaller than the step could lose
-  // digits.
+  // If rows are computed by rotation, or if the remainder of start / step is 0, positions are
+  // counted from that remainder. Otherwise, they are counted from `start`, because positions
+  // counted from a remainder much smaller than the step could lose digits.
   if (step_ != 0 && (rotated_ || remainder == 0)) {
     if (remainder != 0 && (remainder < 0) != (step_ < 0)) remainder += step_;
     const double steps = std::nearbyint((options.start - remainder) / step_);

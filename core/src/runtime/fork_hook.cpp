@@ -7,8 +7,9 @@
 namespace attn::runtime {
 namespace {
 
-// fork() waits while a hook is added or removed. Neither variable has a destructor, so contexts
-// with static storage duration may be created and destroyed until the program has ended.
+// The list of all hooks. fork() waits for its mutex, so no hook is added or removed during a fork.
+// The two variables have no destructors, so contexts with static storage duration may be created
+// and destroyed until the program has ended.
 pthread_mutex_t fork_hooks_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit ForkHook* first_fork_hook = nullptr;
 

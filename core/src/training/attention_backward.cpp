@@ -277,7 +277,7 @@ class Backward {
       double sum = 0;
       for (index b = 0; b < p_.batch; ++b) {
         for (index i = row_of(b, h); i < row_of(b, h) + p_.num_queries; ++i) {
-          // A row that has only a sink of −∞ has no weights.
+          // A row without keys whose sink is −∞ has no weights.
           if (!std::isfinite(log_sum_exp_[i])) continue;
           if (!std::isfinite(delta_[i]) && !attends(b, h, i - row_of(b, h))) continue;
           sum -= std::exp(static_cast<double>(p_.options.sinks(h)) - log_sum_exp_[i]) * delta_[i];

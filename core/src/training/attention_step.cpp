@@ -41,7 +41,7 @@ class Gradients {
   using Addition = BackwardPass::Addition;
   BackwardPass& pass_;
   runtime::Execution& scratch_;
-  std::array<Addition, 11> additions_;  // for AttentionNodes, except copies for display
+  std::array<Addition, 11> additions_;  // for all nodes of AttentionNodes except the last four
   int count_ = 0;
 };
 

@@ -17,8 +17,8 @@ using training::as_rows;
 using training::BackwardPass;
 using training::Node;
 
-/// Processes one position κ of the kernel at a time. Its input tokens are every stride-th token, so
-/// memory is needed for one token per output, not for whole windows.
+/// Processes one position κ of the kernel at a time. A position multiplies every stride-th token,
+/// so memory is needed for one token per output, not for whole windows.
 class Conv1dStep final : public training::Step {
  public:
   struct Parts {

@@ -49,7 +49,7 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
     kernels.pack(cols, depth_of(chunk), b.pointer(chunk * kChunk), b.stride(1), b.stride(0),
                  packed + chunk * packed_chunk);
   });
-  // Rows whose distance is a multiple of this many floats evict each other from caches. The rows of
+  // Rows that are a multiple of this many floats apart evict each other from caches. The rows of
   // `a` are then copied with a different stride.
   constexpr index kCacheAlias = 1024;
   ConstTensor from = a;

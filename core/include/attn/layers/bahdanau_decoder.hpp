@@ -109,8 +109,8 @@ class ATTN_API BahdanauDecoder : public Module {
   /// off by at most 1e-5 times the largest gradient in the same tensor. Encoder outputs beyond the
   /// length of a sequence have gradient 0.
   ///
-  /// Throws the same errors as init_state() and forward(). With Tape::watch(), "attention" and
-  /// "rnn" give the intermediates of the last step.
+  /// Throws the same errors as init_state() and forward(). For "attention" and "rnn", Tape::watch()
+  /// gives the intermediates of the last step only.
   Variable forward(Tape& tape, const IdView& tokens, const Variable& encoder_outputs,
                    const Variable& hidden, const LengthsView& encoder_lens = {},
                    Variable* last_hidden = nullptr) const;

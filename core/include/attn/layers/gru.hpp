@@ -34,8 +34,8 @@ class ATTN_API GRU : public Module {
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Like RNN::forward for variables, with the same memory use and the same rule for gradients of
-  /// 0, but with three gates:
+  /// Like RNN::forward for variables, but with three gates. The memory use and the rule for
+  /// gradients of 0 are the same. The gradients are:
   ///
   ///   dn = dh_t ∘ (1 − z_t) ∘ (1 − n_t²),   dz = dh_t ∘ (h_(t−1) − n_t) ∘ z_t ∘ (1 − z_t)
   ///   dr = dn ∘ (W_hn h_(t−1) + b_hn) ∘ r_t ∘ (1 − r_t)

@@ -97,9 +97,9 @@ struct MultiHeadAttentionCall {
   ///
   /// Positions, masks and lengths count from the beginning of the sequence. Let `past` =
   /// cache->length(). Then masks and lengths cover `past` + N keys, the first key of the call is at
-  /// position `past`, and the first query is at `past` plus the offset of the diagonal. With
-  /// options whose shape does not depend on the length, each token therefore gets the same result
-  /// as in a single call with the whole sequence.
+  /// position `past`, and the first query is at `past` plus the offset of the diagonal. If no
+  /// option has a shape that depends on the length, as a mask does, each token therefore gets the
+  /// same result as in a single call with the whole sequence.
   ///
   /// With dynamic NTK scaling, each key is rotated for the sequence length at the time it is
   /// appended. Its rotation is not updated later.

@@ -23,8 +23,9 @@ namespace attn {
 class Variable;
 struct AttentionVariables;
 
-/// The state of one layer when decoding token by token: the projected keys and values of the tokens
-/// so far, and the projected keys and values of the encoder's output, computed once.
+/// The state of one layer when decoding token by token. It contains the projected keys and values
+/// of the tokens so far, and the projected keys and values of the encoder's output, which are
+/// computed only once.
 struct TransformerDecoderLayerState {
   KeyValueCache self_attention;
   KeyValueCache memory;

@@ -71,8 +71,8 @@ ATTN_INLINE void round_to_quads(index count, const float* from, index from_col,
   arrange_quads(round_up(count, 4), reinterpret_cast<const std::uint16_t*>(pairs), 1, to);
 }
 
-/// Writes the rows of A that a product copies: as pairs, or as quads. `row` is the stride between
-/// rows.
+/// Writes the rows of A that a product copies, either as pairs or as quads. `row` is the stride
+/// between rows.
 template <class Isa>
 struct CopiedRows {
   static ATTN_INLINE Bf16Pair* row_at(Bf16Pair* rows, index r, index row) noexcept {

@@ -155,8 +155,8 @@ struct FloatTiles {
     }
   }
 
-  /// Applies the steps that need the exponentials of each query in a row: dropout and sums per
-  /// distance.
+  /// Applies the steps for which the exponentials of a query must be contiguous: dropout and sums
+  /// per distance.
   __attribute__((noinline)) static void modify_weights(const Head& head, const QueryBlock& block,
                                                        index key0, index keys,
                                                        const Scratch& scratch) noexcept {
@@ -195,8 +195,8 @@ struct FloatTiles {
     }
   }
 
-  /// Writes the scores of a finished block at the stage `out.stage`. Recomputes the scores, so that
-  /// only calls that request the N × N numbers pay for them.
+  /// Writes the scores of a finished block at the stage `out.stage`. The scores are computed again
+  /// here. Calls that do not request these N × N numbers therefore need no time for them.
   __attribute__((noinline)) static void write_stage(const Head& head, const QueryBlock& block,
                                                     const ScoreOutput& out,
                                                     const Scratch& scratch) noexcept {

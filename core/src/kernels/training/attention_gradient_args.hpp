@@ -14,12 +14,12 @@ struct AttentionGradientHead {
   const float* relative_keys = nullptr;
   bool relative_keys_are_finite = true;
 
-  /// (num_queries, num_keys): the gradient of the weights before dropout, or null. Written only for
+  /// The gradient of the weights before dropout (num_queries, num_keys), or null. Written only for
   /// keys that a query may attend to.
   Strided<float> weights;
 
   // The kernel adds to the following gradients, each of which may be null.
-  /// (num_queries, num_keys): the gradient of the biased scores.
+  /// The gradient of the biased scores (num_queries, num_keys).
   Strided<float> scores;
   /// The gradient of the bias; either stride may be zero.
   Strided<float> bias;
