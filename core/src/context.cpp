@@ -17,7 +17,7 @@ namespace {
 
 InstructionSet choose_instruction_set(const ContextOptions& options) {
   if (options.instruction_set) return *options.instruction_set;
-#ifndef __EMSCRIPTEN__  // programs here have no environment
+#ifndef __EMSCRIPTEN__  // WebAssembly programs have no environment variables
   if (const char* name = std::getenv("ATTN_ISA"); name && *name) {
     if (const auto isa = parse_instruction_set(name)) return *isa;
     std::string known;
@@ -98,7 +98,7 @@ Context& Context::default_context() {
   auto made = std::make_unique<Context>();
   Context* context = nullptr;
   if (!shared.compare_exchange_strong(context, made.get(), std::memory_order_acq_rel)) {
-    return *context;  // another thread was faster
+    return *context;  // another thread has already created the context
   }
   // Ends the threads of the default context when the library is unloaded, because they run the
   // library's code.

@@ -76,8 +76,8 @@ class HeaderReader {
   enum Field { kDtype, kShape, kOffsets, kFields };
   static constexpr const char* kFieldNames[] = {"dtype", "shape", "data_offsets"};
 
-  /// Does not detect duplicate keys. check_metadata() detects them after the whole header has been
-  /// read.
+  /// Reads the object __metadata__. Does not detect duplicate keys; check_metadata() detects them
+  /// after the whole header has been read.
   void read_metadata() {
     json_.enter();
     for (bool first = true; json_.next('}', first);) {

@@ -16,7 +16,7 @@ namespace attn::kernels {
 template <class Isa>
 using MaskBytes = xsimd::batch<std::uint8_t, typename Isa::Arch>;
 
-/// How much of a tile of scores takes part.
+/// How many of the scores of a tile take part in the softmax.
 enum class Coverage { kNone, kSome, kAll };
 
 /// True if query `row` may attend to `key`. The score alone does not show this, because an attended

@@ -39,8 +39,8 @@
 //   floats, otherwise  scale            scale · q·k         1             log2 e      1
 //   pairs and AMX      sign of scale    ±q·k                |scale|       log2 e      1, or (2)
 //
-// (1) has_plain_scores: scores are products of queries and keys, without other terms.
-// (2) Without rows, modify_tile multiplies by nothing, and softmax by |scale| · log2 e.
+// (1) has_plain_scores: scores are products of queries and keys, without other terms. (2) If scores
+// are plain, modify_tile multiplies by nothing, and softmax multiplies by |scale| · log2 e.
 
 #include <algorithm>
 
@@ -146,9 +146,9 @@ ATTN_INLINE void modify_tile(const typename Tiles::Head& head, const QueryBlock&
                        Tiles::kQueries);
 }
 
-/// Processes the keys of a tile. With `selected`, processes only the selected queries and does not
-/// even multiply excluded values by zero. NaN and infinity in excluded values then do not change
-/// any bit of the results.
+/// Processes the keys of a tile. With `selected`, processes only the selected queries, with zeros
+/// in place of excluded values. NaN and infinity in excluded values then do not change any bit of
+/// the results.
 template <class Tiles>
 void attend_tile(const typename Tiles::Head& head, const QueryBlock& block, const TileKeys& tile,
                  const bool* selected, const typename Tiles::Scratch& scratch) noexcept {

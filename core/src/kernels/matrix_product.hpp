@@ -11,7 +11,8 @@ namespace attn::kernels {
 
 /// The largest depth that is summed before C is written back. Blocks of 384 and 512 are no faster.
 inline constexpr index kDepthBlock = 256;
-/// Number of columns of B whose depth block stays in the second-level cache for all rows of A.
+/// Number of columns of B that are processed together. One depth block of these columns stays in
+/// the second-level cache while all rows of A are processed.
 inline constexpr index kColumnBlock = 512;
 /// Number of rows of A that stay in the first-level cache for a block of B: one tile, or several if
 /// a tile has few rows, so that a panel of B is fetched once for all of them. With AVX-512, two to

@@ -1,6 +1,6 @@
 #pragma once
 
-// The vocabulary of the kernels: the description of an instruction set, and the few vector
+// Defines what every kernel uses: the description of an instruction set, and the few vector
 // operations that xsimd lacks. Only the translation units in isa/ include this file. Each of them
 // defines one `Isa` struct in an anonymous namespace, and every kernel is a template over it, so
 // that code compiled for one instruction set can never be linked into another.

@@ -22,8 +22,8 @@ void attend_part(const AttentionHead& head, index row, index key_begin, index ke
   begin_row<Isa>(head, kMinusInfinity, sums);
   add_keys<Isa>(head, row, key_begin, key_end, false, scratch, sums);
   if (is_finite<Isa>(sums.accumulator, head.value_dim)) return;
-  // Start again and leave out excluded values, because a weight of zero may have been multiplied by
-  // an excluded infinity or NaN.
+  // Starts again with zeros in place of excluded values, because a weight of zero may have been
+  // multiplied by an excluded infinity or NaN.
   begin_row<Isa>(head, kMinusInfinity, sums);
   add_keys<Isa>(head, row, key_begin, key_end, true, scratch, sums);
 }

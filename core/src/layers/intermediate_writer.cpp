@@ -46,13 +46,13 @@ void check_index(const char* argument, std::int64_t index, std::int64_t count,
   validation::fail_value(argument, index, {"0 to ", count - 1, " in \"", name, "\""});
 }
 
-/// The dimension of tokens in a value with a batch: 2 in heads (B, H, N, D), otherwise 1. The
-/// "output" of a norm of heads is (B, N, H, D).
+/// The index of the token dimension in a value with a batch: 2 in heads (B, H, N, D), otherwise 1.
+/// The "output" of a norm of heads is (B, N, H, D).
 int token_dimension(std::string_view name, int rank) {
   return rank == 4 && name != "output" ? 2 : 1;
 }
 
-/// The part of a value with a batch that an intervention changes.
+/// Selects the part that an intervention changes. `values` has a batch dimension.
 Tensor select_part(const Tensor& values, const ValuePart& part, int tokens) {
   const int heads = 3 - tokens;
   Tensor result = values;

@@ -33,7 +33,7 @@ class NormRows {
         [&](const auto& starts) -> decltype(view_.data()) { return element(starts, first); });
   }
 
-  /// The rows from row `first` on, if the view's numbers are float32.
+  /// Returns the rows from row `first` on. The view's numbers must be float32.
   kernels::Strided<Float> floats(index first) const noexcept {
     return {static_cast<Float*>(at(first)), row(), col()};
   }

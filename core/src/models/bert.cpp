@@ -68,7 +68,7 @@ void describe_bert(ModelDescription& d) {
   auto prefix = d.tensors.prefix_of_model("embeddings.word_embeddings.weight");
   if (!prefix) prefix = d.tensors.prefix_of_model("embeddings.position_embeddings.weight");
   const std::string outer = prefix.value_or(""), embeddings = outer + "embeddings.";
-  // The head's tensors are in a module that contains the body.
+  // The tensors of the masked-language head are in a module that also contains the model's body.
   const std::string transform = names.transform + std::string(".weight");
   std::string head = d.tensors.name_around(outer, transform);
   head.resize(head.size() - transform.size());

@@ -103,7 +103,7 @@ std::vector<bool> local_layers(const ModelConfig& config, std::int64_t count) {
   if (!config.has(field)) {
     for (int l = 0; l < 24; ++l) local.push_back(l % 2 == 1);
   }
-  // Each entry is a list of kinds and the number of its repetitions.
+  // Each entry contains a list of kinds of attention, and how often the list is repeated.
   for (std::int64_t i = 0; i < config.count(field); ++i) {
     const std::string entry = field + "." + std::to_string(i), kinds = entry + ".0";
     for (std::int64_t n = config.integer(entry + ".1"); n > 0 && std::ssize(local) <= count; --n) {

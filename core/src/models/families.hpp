@@ -35,7 +35,8 @@ struct ModelReader {
   std::int64_t layers(const char* field, const std::string& path) const;
 
   Activation activation(const char* field, Activation otherwise) const;
-  /// The activation `name`, which the field contains.
+  /// Returns the activation with this name in model files. Errors name the field that contains the
+  /// name.
   Activation activation_named(const char* field, std::string_view name) const;
 
   float eps(const char* field, double otherwise) const;
@@ -72,7 +73,7 @@ void describe_gpt2(ModelDescription& d);
 void describe_bert(ModelDescription& d);
 /// Describes Llama and the families that descend from it. `d.result.family` names the family.
 void describe_llama(ModelDescription& d);
-/// GPT-NeoX, GPT-Neo and OPT.
+/// Describes GPT-NeoX, GPT-Neo and OPT.
 void describe_decoder(ModelDescription& d);
 void describe_pytorch_encoder(ModelDescription& d);
 /// Describes a model trained with attn, such as the language model of the page.

@@ -280,7 +280,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   const Tensor pooled = is_pooled ? take(1, width).select(1, 0) : Tensor();
   const Tensor embedded = writer.prepare("embedded", x);
 
-  // If the input has no batch dimension, the layers expect a sequence without it.
+  // The layers expect a batch dimension only if the input has one.
   const auto as_ids = [&](const Tensor& tensor) { return batched ? tensor : tensor.select(0, 0); };
   if (from_ids && project_in_) {
     embedding_->forward(ids, as_ids(narrow), context);

@@ -206,8 +206,8 @@ class DecoderLayerKinds {
     return false;
   }
 
-  /// SmolLM 3 uses no positions in some layers. The field no_rope_layers says which layers have
-  /// positions.
+  /// SmolLM 3 uses no positions in some layers. Despite its name, the field no_rope_layers says
+  /// which layers have positions.
   bool has_positions(std::int64_t l) const {
     if (family_.name != "smollm3") return true;
     if (const auto has = config_.find_integer(entry_of(kPositions, l))) {

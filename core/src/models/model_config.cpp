@@ -135,8 +135,8 @@ void ModelConfig::set_defaults(std::string_view json) {
   defaults_ = std::make_unique<ModelConfig>("defaults", json);
 }
 
-/// For each field, true if it is a value or contains one. Fields come after the field that contains
-/// them.
+/// For each field, true if it is a value, or an object or array that contains a value. Each field
+/// comes after the field that contains it.
 std::vector<bool> ModelConfig::with_content() const {
   std::vector<bool> result(fields_.size());
   for (std::size_t i = fields_.size(); i-- > 0;) {

@@ -40,7 +40,7 @@ void ModelPlan::projections_by_head(const std::string& parameter, const std::str
       const std::int64_t projection = i / heads, head = i % heads;
       take(parameter + "_" + kind, tensor, shape, head_dim, false,
            (3 * head + projection) * head_dim);
-      if (!has(tensor)) break;  // listed once as missing
+      if (!has(tensor)) break;  // take() has already listed the tensor as missing
     }
   }
 }

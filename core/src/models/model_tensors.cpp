@@ -11,8 +11,8 @@
 namespace attn {
 namespace {
 
-/// Parts of names that wrappers around a model add: DataParallel, torch.compile,
-/// FullyShardedDataParallel, checkpoint_wrapper and DeepSpeed.
+/// The parts that wrappers around a model add to names. The wrappers are DataParallel,
+/// torch.compile, FullyShardedDataParallel, checkpoint_wrapper and DeepSpeed.
 constexpr std::string_view kWrapperParts[] = {
     "module.",          "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.",
     "_forward_module.",

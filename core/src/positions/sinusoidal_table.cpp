@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kLargestPosition = 9007199254740992.0;  // 2^53
 
-/// With longer steps, a block would extend far beyond the requested positions, which would cost
-/// accuracy.
+/// The longest step for which rows are computed by rotation. With longer steps, a block would
+/// extend far beyond the requested positions, which would cost accuracy.
 constexpr double kLongestRotatedStep = 131072.0;  // 2^17
 
 }  // namespace

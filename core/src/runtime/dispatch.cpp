@@ -37,7 +37,7 @@ bool always() noexcept { return true; }
 
 #if defined(__x86_64__)
 #define ATTN_X86_TABLE(function) &kernels::function
-// The CPU detection of GCC and Clang also asks whether the operating system saves the registers.
+// The CPU detection of GCC and Clang also checks whether the operating system saves the registers.
 bool has_sse4_1() noexcept { return __builtin_cpu_supports("sse4.1"); }
 bool has_avx2() noexcept {
   // In Clang 14, __builtin_cpu_supports has no name for F16C.

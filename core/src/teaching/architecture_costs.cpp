@@ -74,7 +74,8 @@ ArchitectureCosts window_attention_costs(std::int64_t n, std::int64_t d, std::in
   validation::require_at_least("right", right, 0);
   const std::int64_t l = std::min(left, n - 1);
   const std::int64_t r = std::min(right, n - 1);
-  // Either side or side + 1 is even. The even factor is halved before the multiplication.
+  // One of the two factors `side` and `side` + 1 is even. This factor is halved before the
+  // multiplication.
   const auto triangle = [](std::int64_t side) {
     return side % 2 == 0 ? product({side / 2, side + 1}) : product({side, side / 2 + 1});
   };

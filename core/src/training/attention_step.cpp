@@ -67,7 +67,7 @@ void use_terms(const AttentionVariables& terms, AttentionOptions& options, Atten
 namespace {
 
 LengthsView keep(const LengthsView& from, Recording& record) {
-  // Other ranks and null data are errors that the checks report.
+  // The checks report other ranks and null data as errors.
   if (from.data() == nullptr || from.rank() < 1 || from.rank() > 2) return from;
   const std::int64_t count = validation::product("options", from.shape());
   auto* const to = record.take<std::int64_t>(count);

@@ -72,10 +72,10 @@ class ATTN_API Interventions {
   ///
   ///   weights'[j] = weights[j] / (1 − weights[key]) for j ≠ key,  weights'[key] = 0
   ///
-  /// (with attention sinks, the share of the sink grows by the same factor). The result has the
-  /// same bits as with AttentionOptions::mask. A query without keys gets zeros. `attention` is the
-  /// path of the attention, e.g. "layers.0.self_attn", or "" for MultiHeadAttention itself. Queries
-  /// and keys are counted from 0.
+  /// With attention sinks, the share of the sink grows by the same factor. The result has the same
+  /// bits as with AttentionOptions::mask. A query without keys gets zeros. `attention` is the path
+  /// of the attention, e.g. "layers.0.self_attn", or "" for MultiHeadAttention itself. Queries and
+  /// keys are counted from 0.
   void knock_out(std::string attention, std::optional<std::int64_t> head, std::int64_t query,
                  std::int64_t key);
 

@@ -53,7 +53,8 @@ struct WeightSource {
   bool transposed = false;  ///< true if the file stores the matrix as (in, out), as for GPT-2
 };
 
-/// What a model's files contain, apart from the model's options.
+/// Describes a model's files, apart from the model's options: the family, where the weights are,
+/// and what is not used.
 struct ModelFilesDescription {
   std::string family;  ///< name such as "gpt2" or "llama", as in "model_type" of config.json
   std::vector<WeightSource> weights = {};  ///< ranges in the order of the files and their bytes

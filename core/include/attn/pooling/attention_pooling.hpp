@@ -41,7 +41,8 @@ class ScoringFunction {
   static constexpr ScoringFunction average() { return {Kind::kAverage, {}}; }
 
   constexpr Kind kind() const { return kind_; }
-  /// The scale or the width of this function.
+  /// The scale of scaled_dot() or the width of a kernel; none if the function has no such parameter
+  /// or uses its default.
   constexpr std::optional<float> parameter() const { return parameter_; }
 
  private:

@@ -23,7 +23,7 @@ inline constexpr index kTilePairs = kTileEdge * kTileEdge;
 /// three products can start in this time.
 inline constexpr int kTileGroup = 4;
 
-/// The number of tiles for this many rows.
+/// The number of tiles that cover this many rows.
 constexpr index tiles_of(index rows) noexcept { return round_up(rows, kTileEdge) / kTileEdge; }
 
 /// Number of rows of a tile of A in a product with `rows` rows. A tile has no more rows than the

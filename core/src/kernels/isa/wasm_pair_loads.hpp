@@ -48,7 +48,8 @@ struct WasmPairLoads {
     index subnormal = 0;
     for (index i = 0; i + 8 <= count; i += 8) {
       const v128_t bits = wasm_v128_load(numbers + i);
-      // Subtracting 1 turns zero into the largest number, so zeros do not count as subnormal.
+      // Subtracting 1 turns zero into the largest unsigned number, so zeros do not count as
+      // subnormal.
       const v128_t twice = wasm_i16x8_sub(wasm_i16x8_add(bits, bits), wasm_i16x8_splat(1));
       subnormal += __builtin_popcount(
           static_cast<unsigned>(wasm_i16x8_bitmask(wasm_u16x8_lt(twice, wasm_u16x8_splat(0x7FF)))));

@@ -137,7 +137,7 @@ struct PairTiles {
 
   static ATTN_INLINE void softmax(const Head& head, const QueryBlock& block, index, index keys,
                                   const Scratch& scratch) noexcept {
-    // If scores went through rows, modify_tile has already multiplied them.
+    // If scores are not plain, modify_tile has already multiplied them by both factors.
     const float to_log2 = has_plain_scores(head) ? score_factor(head) * row_factor(head) : 1.0F;
     for_columns<Isa, Isa::kSoftmaxVectors>(block.lanes, [&](index col, auto vectors) ATTN_INLINED {
       Floats<Isa> max[vectors], shift[vectors], factor[vectors], sum[vectors], weight[vectors];

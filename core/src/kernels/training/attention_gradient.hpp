@@ -18,10 +18,10 @@
 // The gradient of an excluded score is set to zero by selection, not by multiplication, because the
 // values computed for an excluded key may be NaN.
 //
-// attention_gradient_scratch.hpp defines the memory of a block of queries,
-// attention_gradient_tile.hpp the products and the softmax of one tile,
-// attention_gradient_block.hpp the steps of a block, and attention_gradient_relative.hpp the terms
-// of relative keys and values. This file runs a block over the tiles of a chunk.
+// attention_gradient_scratch.hpp defines the memory of a block of queries.
+// attention_gradient_tile.hpp computes the products and the softmax of one tile,
+// attention_gradient_block.hpp processes a block, and attention_gradient_relative.hpp adds the
+// terms of relative keys and values. This file runs a block over the tiles of a chunk.
 
 #include <algorithm>
 
