@@ -62,7 +62,8 @@ export async function settle() {
 let onnxRuntime;
 function loadOnnxRuntime() {
   if (onnxRuntime) return onnxRuntime;
-  // Uses the synchronous module below the public interface, so that the times include no promises.
+  // Uses ONNX Runtime's synchronous binding instead of its public interface, so that the times do
+  // not include promises.
   const [{ binding, initOrt }, { Tensor, env }] = [
     'onnxruntime-node/dist/binding.js',
     'onnxruntime-common',

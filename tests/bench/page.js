@@ -174,7 +174,7 @@ function training(name, { step }) {
 }
 
 /**
- * The benchmark's own module for a variant.
+ * Loads the benchmark's own WebAssembly module for a variant.
  * @param {string} variant
  * @param {number} threads
  */

@@ -65,7 +65,7 @@ test('a_time_limit_includes_its_value', () => {
   assert.equal(row(tiny, 1.6e-6).verdicts[0].isMet, false);
 });
 
-test('a_table_is_limited_relative_to_filling_its_memory', () => {
+test('the_time_of_a_table_is_limited_relative_to_filling_its_memory', () => {
   const table = work('sinusoidal table 4096 × 512');
   const measured = (/** @type {number} */ seconds) =>
     row(table, seconds, {
@@ -95,7 +95,7 @@ test('time_per_square_is_flat_when_time_grows_with_the_square', () => {
   assert.equal(derived(rows(2.2), /^time per N²/)[0].verdicts[0].isMet, false);
 });
 
-test('threads_are_compared_within_a_variant_whatever_its_name_without_threads', () => {
+test('a_variant_with_threads_is_compared_with_the_same_variant_without_threads', () => {
   const rows = [
     row(square, 4, { half: 'browser', variant: 'simd128' }),
     row(square, 3, { half: 'browser', variant: 'relaxed-simd' }),
@@ -107,7 +107,7 @@ test('threads_are_compared_within_a_variant_whatever_its_name_without_threads', 
   assert.deepEqual(gains, ['2.00 ×', '1.50 ×']);
 });
 
-test('steps_in_the_browser_are_compared_with_native_ones_on_as_many_threads', () => {
+test('training_steps_in_the_browser_are_compared_with_native_steps_on_as_many_threads', () => {
   const [step] = kTinyGptSteps;
   const rows = [
     row(step, 2, { variant: kWasmPeer }),
@@ -139,7 +139,7 @@ test('markdown_contains_every_row', () => {
   assert.match(text, /10\.0 GB\/s/);
 });
 
-test('a_gain_over_float32_applies_to_the_kernels_that_require_it', () => {
+test('a_target_for_the_gain_over_float32_applies_only_to_its_kernels', () => {
   const stored = work('bfloat16 (1,8,512), D 64');
   const measured = (/** @type {string} */ variant) =>
     row(stored, 1, { variant, times: { attn: times(1), float32: times(1.5), PyTorch: times(4) } });

@@ -11,7 +11,7 @@ import { becomes, heatmap, numberOf, openSite, serveSite, shownValue } from './s
 
 /** @type {Awaited<ReturnType<typeof openSite>>} */
 let site;
-/** A server of another origin. It answers with the HTML in the address. */
+/** A server of another origin. It answers each request with the HTML that the address contains. */
 const host = createServer(({ url = '' }, response) => {
   response.setHeader('Content-Type', 'text/html');
   response.end(`<!doctype html><title>host</title>${decodeURIComponent(url.slice(2))}`);
@@ -192,7 +192,7 @@ test('the embed code shows the figure with its settings in a page of another ori
   await other.context().close();
 });
 
-test('an embedded figure works in a sandboxed frame 320 pixels wide, with a sentence to type', async () => {
+test('an embedded figure works in a sandboxed frame 320 pixels wide, and its sentence can be changed', async () => {
   const source = `${site.url}#embed=self-attention.weights&amp;sentence=1&amp;${settings.replaceAll('&', '&amp;')}`;
   const page = await openHost(
     `<iframe sandbox="allow-scripts" src="${source}" width="320" height="900"></iframe>`,
@@ -206,7 +206,7 @@ test('an embedded figure works in a sandboxed frame 320 pixels wide, with a sent
   await page.context().close();
 });
 
-test('in a sandboxed frame without the header that it needs, an embedded figure says so', async () => {
+test('an embedded figure in a sandboxed frame says so if the server does not send the required header', async () => {
   const { server, origin } = await serveSite();
   const source = `${origin}/#embed=self-attention.weights&v=2`;
   const page = await openHost(

@@ -185,7 +185,7 @@ test('clock hands point at the sine and cosine of their pair', async () => {
 });
 
 test('time passes until the reader stops it', async () => {
-  // Other tests must not share the page, because the test stops its clock.
+  // Other tests must not share this page, because this test stops the page's clock.
   const page = await site.open('#at=encoding');
   const position = page.locator(`${figure} [data-position]`);
   await page.clock.install();
@@ -198,7 +198,7 @@ test('time passes until the reader stops it', async () => {
   assert.equal(await position.innerText(), '14');
 });
 
-test('pointing at a clock, a bit or a cell marks the others', async () => {
+test('pointing at a clock, a bit or a cell marks its counterparts', async () => {
   const page = await open();
   const map = heatmap(page, name);
   const counter = page.getByRole('img', { name: /as binary numbers of 6 bits/ });

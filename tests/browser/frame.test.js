@@ -142,7 +142,7 @@ test('a part is saved with its legend, and with a selection only if it is locked
     ]);
     return readFile(await download.path(), 'utf8');
   };
-  // The page outlines the row of the clocks.
+  // In the heatmap, the page outlines the row of the position that the clocks show.
   const band = figure.locator('.map .band');
   assert.equal(await band.count(), 1);
   const opacity = /stroke-opacity="0\.4"/;
@@ -482,7 +482,7 @@ test('resetting a control moves nothing in the bar or in a figure', async () => 
   assert.equal(await page.getByRole('button', { name: 'Reset heads' }).count(), 0);
 });
 
-test("a chapter's name alone is a link to it", async () => {
+test('a link may consist of the name of a chapter alone', async () => {
   const page = await site.visit('#order');
   const top = () =>
     page.locator('#order').evaluate((chapter) => chapter.getBoundingClientRect().top);

@@ -170,7 +170,7 @@ test('following a link closes everything that was open before', async () => {
   assert.equal(await page.locator('#weights pre').count(), 0);
 });
 
-test('a link keeps the settings that the page starts with, and one of version 1 does not', async () => {
+test('a link keeps the settings that the page starts with, but a link of version 1 does not', async () => {
   const page = await site.open('#v=2&text=the+lady+sat&head=2&at=self-attention.weights', {
     learns: true,
   });
@@ -223,7 +223,7 @@ test('light and dark follow the system until the reader chooses', async () => {
   await page.emulateMedia({ colorScheme: 'light' });
   await paper(light);
   const button = page.getByRole('button', { name: /^Colours/ });
-  // The first click changes what is visible.
+  // The first click must switch to the colours that are not displayed.
   await button.click();
   await paper(dark);
   // Leaving a page cancels its pending requests, and the test would report them as failed.

@@ -87,7 +87,7 @@ test('rotary tables are cosines and sines, and position interpolation slows them
   }
 });
 
-test('the sinusoidal matrix has the settings of the sentence', async () => {
+test('the sinusoidal matrix follows the settings of the sentence', async () => {
   const page = await open('text=a+b+c&base=77&dModel=16&heads=2');
   const map = heatmap(page, /^sinusoidal: encoding, 3 rows by 16 columns/);
   await map.hover();

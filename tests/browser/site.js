@@ -114,7 +114,7 @@ export class Site {
    * @param {import('node:http').Server} server
    * @param {string} origin
    * @param {string} folder
-   * @param {(root: string) => void} deploy switches to another version
+   * @param {(root: string) => void} deploy makes the server serve another version of the site
    */
   constructor(browser, server, origin, folder, deploy) {
     this.browser = browser;

@@ -615,8 +615,9 @@ test('discarded runs leave no objects behind', async (context) => {
   let before = await objects();
   /** @type {number[]} */
   const growth = [];
-  // The page also creates objects while it loads the scripts of its chapters, for as long as that
-  // takes. A leak would add objects in every run, so no part would grow by less than its runs.
+  // While the page loads the scripts of its chapters, it also creates objects, so the first groups
+  // of runs may add many. A leak would add at least one object in every run, so every group would
+  // add at least as many objects as it has runs.
   const runs = 12;
   while (growth.length < 12 && !(growth[growth.length - 1] < runs)) {
     await run(runs);

@@ -110,7 +110,7 @@ test('the walk shows the same numbers as the chapters', async () => {
   assert.ok(Math.abs(divided - entropy) < 1e-4, `${divided} for ${entropy}`);
   assert.ok(undivided < divided);
   assert.match(await says(page), new RegExp(`from ${divided.toFixed(2)} bits`));
-  // The walk adds the clock hands of position 8.
+  // In step 2, the walk adds the clock hands of position 8.
   await page.locator('.dots button').nth(1).click();
   const hands = heatmap(page.locator('#walk'), /^plus the clock hands of its position/);
   await becomes(async () => {
@@ -119,7 +119,7 @@ test('the walk shows the same numbers as the chapters', async () => {
   }, true);
 });
 
-test('without positions the shuffled sentence is the same, whatever the order', async () => {
+test('without positions, shuffling the sentence changes nothing, whatever the order', async () => {
   const page = await site.visit('#walk=7&weights=xavier');
   const differences = () =>
     page

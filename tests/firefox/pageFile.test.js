@@ -24,7 +24,7 @@ import {
 
 /** @type {Awaited<ReturnType<typeof launchBrowsers>>} */
 let browsers;
-/** A folder that contains only copies of the file. @type {string} */
+/** A folder that contains nothing except copies of the page's single file. @type {string} */
 let folder;
 /** @type {string} */
 let html;

@@ -157,9 +157,9 @@ await everyVariant('element types', (attn) => {
   const x = random.tensor(2, 5, 8);
   const y = random.tensor(2, 5, 8);
   /**
-   * Calls of layers and rotations that accept any element type. Each call takes the inputs x and y,
-   * of which many layers need only x, and options. The types are `any`, because the layers have
-   * different type parameters.
+   * Calls of layers and rotations that accept any element type. Each call takes inputs x and y and
+   * options; many layers need only x. The types are `any`, because the layers have different type
+   * parameters.
    * @type {() => Record<string, (inputs: any[], options?: any) => any>}
    */
   const makeLayers = () => {

@@ -10,7 +10,7 @@ import { AttnError, load } from 'attn';
 
 const attn = await load({ training: true, variant: 'simd128' });
 const other = await load({ training: true, variant: 'simd128' });
-// If the addresses were the same as in the other module, reading from the wrong module would go
+// Makes the addresses in the two modules differ. Otherwise, reading from the wrong module could go
 // unnoticed.
 const apart = Array.from({ length: 40 }, () => new other.Linear({ inFeatures: 9, outFeatures: 9 }));
 after(() => {

@@ -8,7 +8,7 @@ import { serve } from 'attn/worker/serve';
 
 let endings = 0;
 
-/** A class of the tasks, not of attn. An object returns its array and continues to use it. */
+/** A class of the tasks, not of attn. Its objects return their array and continue to use it. */
 class Recorder {
   #numbers = Float32Array.of(1, 2, 3);
   read() {

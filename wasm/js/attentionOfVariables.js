@@ -118,7 +118,7 @@ export function checkTerms(tape, call, options, check) {
 
 /**
  * Returns the options and the variables as C++ objects. The second object is null if there are no
- * variables. Call this function inside run().
+ * variables. Call this function inside NativeCall.run().
  * @param {NativeCall} call
  * @param {CheckedTerms} checked
  */

@@ -180,7 +180,7 @@ export function checkChoiceOfKeys(call, { hard, mask, validLens }, batch, numQue
 }
 
 /**
- * Returns the options as a C++ object. Call this function inside run().
+ * Returns the options as a C++ object. Call this function inside NativeCall.run().
  * @param {NativeCall} call
  * @param {ReturnType<typeof checkChoiceOfKeys>
  *   & { stages?: ReturnType<typeof checkPooling>['stages'] }} checked

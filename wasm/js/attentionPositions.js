@@ -70,7 +70,7 @@ export const optionalWindow = (name, value) =>
 
 /**
  * Returns the options of an attention layer in the form that C++ expects, where NaN means that an
- * option has no value. Call this function inside run().
+ * option has no value. Call this function inside NativeCall.run().
  * @param {NativeCall} call
  * @param {any} sizes  checked sizes
  */

@@ -3,7 +3,7 @@
 
 import { AttnError } from './errors.js';
 
-/** Prototypes whose methods are already wrapped. @type {WeakSet<object>} */
+/** Prototypes that pointAtCallers() has already changed. @type {WeakSet<object>} */
 const done = new WeakSet();
 
 /**

@@ -49,7 +49,7 @@ import { readArray } from './options.js';
  * @property {readonly KnockedOutKey[]} [knockOut]
  */
 
-/** Names of the options, to spread into the names of a call. */
+/** The option names, which calls add to the names of their other options. */
 export const kInterventions = { ablate: true, patch: true, knockOut: true };
 
 /** @type {Check} */
@@ -92,7 +92,7 @@ export function checkInterventions(call, { ablate, patch, knockOut }) {
 }
 
 /**
- * Adds the interventions to the options of a call. Call this function inside run().
+ * Adds the interventions to the options of a call. Call this function inside NativeCall.run().
  * @param {Native.LayerCall} call
  * @param {CheckedInterventions} checked
  */

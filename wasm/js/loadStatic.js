@@ -15,7 +15,8 @@ import { hasThreads } from './variants.js';
 const kStaticLoadOptions = { variant: true, wasmUrl: true, wasm: true, signal: true };
 
 /**
- * Loads a flavour whose JavaScript has been imported statically.
+ * Loads a flavour of the module (attn, training or models) whose JavaScript has been imported
+ * statically.
  * @template {Attn} Module
  * @param {Flavour} flavour
  * @param {new (runtime: Runtime, variant: Variant, fallback?: string) => Module} Class

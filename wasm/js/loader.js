@@ -94,8 +94,8 @@ export async function load(options = {}) {
 }
 
 /**
- * Loads a flavour. Rejects as soon as `signal` is aborted. If the module becomes ready later, this
- * function disposes of the module.
+ * Loads a flavour of the module: attn, training or models. Rejects as soon as `signal` is aborted.
+ * If the module becomes ready later, this function disposes of the module.
  * @param {Flavour} flavour
  * @param {LoadOptions} options
  * @param {Parts} parts

@@ -105,7 +105,7 @@ export function checkInputs(call, query, key, value, ranks, types) {
 }
 
 /**
- * Returns the options as a C++ object, or null if there are none. Call this function inside run().
+ * Returns the options as a C++ object, or null if there are none. Call this function inside NativeCall.run().
  * @param {NativeCall} call
  * @param {CheckedAttentionOptions} checked
  */

@@ -69,7 +69,7 @@ export class NativeCall {
   }
 
   /**
-   * Returns a C++ options object to fill. Call this function inside run(). Each call returns a
+   * Returns a C++ options object to fill. Call this function inside NativeCall.run(). Each call returns a
    * different object.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
    * @param {C} name  name of the class
@@ -79,7 +79,7 @@ export class NativeCall {
   }
 
   /**
-   * Returns the C++ object that receives intermediates. Call this function inside run().
+   * Returns the C++ object that receives intermediates. Call this function inside NativeCall.run().
    * @param {readonly string[]} names
    */
   intermediates(names) {

@@ -45,7 +45,7 @@ export const checkLayerCall = (
 });
 
 /**
- * Returns the call's options as a C++ object, or null if there are none. Call this function inside run().
+ * Returns the call's options as a C++ object, or null if there are none. Call this function inside NativeCall.run().
  * @param {NativeCall} call
  * @param {CheckedLayerCall} checked
  */

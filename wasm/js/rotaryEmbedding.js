@@ -469,7 +469,7 @@ function checkScaling(path, scaling) {
 }
 
 /**
- * Returns the options as a C++ object. Call this function inside run().
+ * Returns the options as a C++ object. Call this function inside NativeCall.run().
  * @param {NativeCall} call
  * @param {CheckedRotary} checked
  */

@@ -126,7 +126,7 @@ export const kStackOptions = {
 };
 
 /**
- * Makes a layer. Call this function inside run().
+ * Makes a layer. Call this function inside NativeCall.run().
  * @template {'TransformerEncoderLayer' | 'TransformerDecoderLayer'} C
  * @param {C} name  name of the class
  * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}
@@ -137,7 +137,7 @@ export const makeBlock = (name) => (native, sizes, call) => {
 };
 
 /**
- * Makes a stack. Call this function inside run().
+ * Makes a stack. Call this function inside NativeCall.run().
  * @template {'TransformerEncoder' | 'TransformerDecoder'} C
  * @param {C} name  name of the class
  * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}

@@ -5,8 +5,8 @@
 namespace attn_bench {
 namespace {
 
-// The vector types have no operator for C += A·B on tiles of bfloat16 pairs. Each of four
-// independent tiles C holds 16 × 16 sums, to which each step adds 16 pairs of products.
+// The vector types have no operator for C += A·B on tiles of bfloat16 pairs. There are four
+// independent tiles C of 16 × 16 sums. Each step adds 16 pairs of products to every sum.
 struct AmxBf16 {
   static constexpr const char* kName = "amx_bf16";
   typedef float Vector __attribute__((vector_size(64)));

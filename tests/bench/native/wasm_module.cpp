@@ -1,5 +1,5 @@
-// WebAssembly module with which tests/bench/page.js times the bare loops, which the package lacks,
-// and the dense product, which the package offers only as part of its layers.
+// A WebAssembly module for tests/bench/page.js. It contains what the package does not export: the
+// bare loops, and the dense product without a layer.
 
 #include <emscripten/emscripten.h>
 

@@ -270,7 +270,7 @@ std::vector<std::int64_t> let_some_rows_attend_to_all(std::vector<std::uint8_t>&
                                                       std::int64_t num_keys) {
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < num_queries; ++i) {
-    // The last group of rows may be short, so its first row is taken.
+    // The last group may have fewer than 16 rows, but every group has a first row.
     if (i % 16 == 0) rows.push_back(i);
   }
   for (const std::int64_t row : rows) {
