@@ -1,4 +1,5 @@
-// Prints a random sample of the project's prose without context, for a reader to judge.
+// Prints a random sample of the project's prose without context, for a reader to judge. Leaves out
+// equations, commands, examples of code, and rows of numbers.
 //
 //   npm run prose -- --seed 1 --count 100         comments, error messages and documentation
 //   npm run prose -- --page                       sentences of the page
@@ -31,8 +32,10 @@ const kThrown =
   /\b(fail(?!_file|_missing|_kept|_row)\w*|refuse|(?!explained|k[A-Z])\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
 const kSentences =
   /\b(?:const sentence =|explainedError\(\s*'\w+',\s*'?\w+'?,)\s*(['"`])((?:(?!\1).)+)\1/g;
+/** Attributes that contain no sentence. */
+const kAttributes = /\b(?:class|style|d|transform)(?:="[^"]*"|={`[^`]*`})/g;
 /** Literals that are code, such as paths, calls and class names. */
-const kCode = /\\|=>|[<>]|\w\(|^[./@#[]|: \w+,$|\?\?|\|\|/;
+const kCode = /\\|=>|[<>]|[\d}]px|\w\(|^[./@#[]|: \w+,$|\?\?|\|\|/;
 const kTokens = /(["'`])(?:\\[^]|(?!\1)[^\\])*\1|[\w.:>-]+|\S/g;
 
 /** @param {string} text  @param {RegExp} pattern */
@@ -83,10 +86,24 @@ const kBareTags = /@(?:(?:param|template) \[?[\w$.]+(?:=[^\]]*)?\]?|\w+) ?(?=@|$
 const withoutTypes = (text) =>
   text.replace(/\s+/g, ' ').replace(kTypes, '').replace(/ +/g, ' ').replace(kBareTags, '').trim();
 
-/** @param {string} text */
-const isProse = (text) =>
-  /\p{L}{2,} \S+ \S+/u.test(text) &&
-  !/@(typedef|import|type)\b|^(<reference|eslint|global) /.test(text);
+/** Tags, names, code and placeholders. */
+const kNotWords = /@(?:param|property|template) \S+|@\w+|`[^`]*`|\{[^}]*\}/g;
+/** True for a row of a table in which almost all cells contain a number. @param {string} text */
+function isRowOfNumbers(text) {
+  const cells = text.split(/(?<!\\)\|/).slice(1, -1);
+  const numbers = cells.filter((cell) => /(?<![\w-])\d/.test(cell)).length;
+  return cells.length > 2 && 3 * numbers > 2 * cells.length;
+}
+
+/** True if a text contains neighbouring words. @param {string} text */
+function isProse(text) {
+  const words = text.replace(kNotWords, 'x');
+  if (words.startsWith('|') && isRowOfNumbers(words)) return false;
+  return (
+    /\p{L}{2,} \p{L}+.* ./u.test(words) &&
+    !/@(typedef|import|type)\b|^(<reference|eslint|global) /.test(text)
+  );
+}
 
 /** @param {string} file  @returns {string[]} */
 function items(file) {
@@ -100,14 +117,17 @@ function items(file) {
   if (options.page) {
     const markup = all(text.replace(/<(script|style)[^]*?<\/\1>/g, ''), />([^<>{}]+)</g);
     const written = file.endsWith('.svelte') ? markup : [];
-    const literals = all(text.replace(kComments, ''), kLiterals);
-    return [...written, ...literals.filter((literal) => !kCode.test(literal))];
+    const literals = all(text.replace(kComments, '').replace(kAttributes, ''), kLiterals);
+    const sentences = literals.filter((literal) => !kCode.test(literal));
+    return [...written, ...sentences.map((text) => text.slice(1, -1).replace(/\$\{[^}]*\}/g, '…'))];
   }
   // A pattern of paths may look like the beginning of a comment.
   const comments = all(text.replaceAll("'**/", "'"), kComments).map((comment) =>
-    comment.replace(kMarks, ''),
+    comment.replace(kMarks, '').replace(/```[^]*?```/g, ''),
   );
-  return [...comments.flatMap((comment) => comment.split(/\n\s*\n/)), ...messages(file, text)];
+  // Equations and commands are indented.
+  const paragraphs = comments.flatMap((comment) => comment.split(/\n\s*\n(?: {3}.*\n?)*/));
+  return [...paragraphs, ...(/^tests\/wasm|\.test\.js$/.test(file) ? [] : messages(file, text))];
 }
 
 // The page's sentences are in the text modules, and in components until they are moved there.
