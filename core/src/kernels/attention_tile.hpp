@@ -39,8 +39,9 @@
 //   floats, otherwise  scale            scale · q·k         1             log2 e      1
 //   pairs and AMX      sign of scale    ±q·k                |scale|       log2 e      1, or (2)
 //
-// (1) has_plain_scores: scores are products of queries and keys, without other terms. (2) If scores
-// are plain, modify_tile multiplies by nothing, and softmax multiplies by |scale| · log2 e.
+// (1) has_plain_scores: scores are products of queries and keys, without other terms.
+// (2) If scores are plain, modify_tile multiplies by nothing, and softmax multiplies by
+//     |scale| · log2 e.
 
 #include <algorithm>
 

@@ -74,8 +74,8 @@ void require_memory(const ModelFilesDescription& description,
 struct WeightWriter::Impl {
   Impl(const Module& model, std::span<const WeightSource> weights) {
     const std::vector<ModuleAccess::FoundParameter> parameters = ModuleAccess::parameters(model);
-    std::vector<std::vector<bool>> is_written(
-        parameters.size());  // one flag for each row of each parameter
+    // One flag for each row of each parameter.
+    std::vector<std::vector<bool>> is_written(parameters.size());
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       is_written[p].resize(static_cast<std::size_t>(parameters[p].shape[0]));
     }

@@ -49,7 +49,7 @@ struct EncoderDecoderDescription : ModelFilesDescription {
 /// - Rejected: all other families (e.g. BART, Pegasus, UMT5, LongT5 and Switch Transformers), a
 ///   Marian model with separate embeddings for source and target, `normalize_before`,
 ///   `normalize_embedding`, `add_final_layer_norm`, `is_encoder_decoder` if it is false, and the
-///   fields that describe_language_model() rejects in all families.
+///   fields that describe_language_model() rejects in all families, except cross attention.
 /// - Without effect, and listed in `unused_fields`: settings of generation, such as `num_beams`,
 ///   `bad_words_ids` and `forced_eos_token_id`, and all fields that describe_language_model() also
 ///   ignores. generate() chooses tokens from the logits alone.

@@ -117,7 +117,8 @@ struct LanguageModelDescription : ModelFilesDescription {
 ///   `type` in Gemma 3's `rope_scaling`. `mrope_section` has no effect on text.
 ///   `partial_rotary_factor` is used by the rule proportional and by GPT-NeoX, which accepts all
 ///   rules except proportional; otherwise, it must be 1.
-/// - `attention_bias` and `mlp_bias` are used. They are rejected if a family has no such biases.
+/// - `attention_bias` and `mlp_bias` are used in the Llama family; they are rejected if they are
+///   true but a model of the family has no such biases. GPT-NeoX also uses `attention_bias`.
 /// - `sliding_window`, `use_sliding_window`, `max_window_layers`, `sliding_window_pattern` and
 ///   `layer_types` are used in families with windows, and `no_rope_layers` is used in SmolLM 3.
 ///   Layer types other than full and sliding attention are rejected.
@@ -125,9 +126,11 @@ struct LanguageModelDescription : ModelFilesDescription {
 ///   `attn_logit_softcapping` is used in Gemma 2. Gemma 1 uses `hidden_act`, with a warning for
 ///   "gelu" and for a `hidden_activation` that differs.
 /// - `pad_token_id` is used in RoBERTa, which does not count padding.
-/// - Rejected in all families: experts, `quantization_config`, `pruned_heads`, `per_layer_config`,
-///   cross attention, `use_bidirectional_attention`, a `position_embedding_type` other than
-///   absolute, multipliers other than 1, `clip_qkv`, `attention_chunk_size` and `swiglu_limit`.
+/// - Rejected in all families: experts, quantised weights, cross attention, `pruned_heads`,
+///   `per_layer_config`, `use_bidirectional_attention`, `alibi`, `attn_temperature_tuning`,
+///   `attn_output_gate`, `use_mrope`, multipliers other than 1, `clip_qkv`, `attention_chunk_size`
+///   and `swiglu_limit`. In BERT and related families, a `position_embedding_type` other than
+///   absolute is also rejected.
 /// - Without effect, and listed in `unused_fields`: dropout, initialization, special tokens,
 ///   `use_cache`, `dtype`, labels, `summary_…`, `reorder_and_upcast_attn`, `pretraining_tp`,
 ///   `architectures` and all other fields.
