@@ -139,7 +139,7 @@ async function titlesOfSources() {
     ...[...steps.matchAll(/title: ([^]*?),\s+says:/g)].map(([, title]) => title),
   ];
   const letters = titles.join('');
-  // The pattern for the walk's titles also captures the code around them. Keep only letters, digits
-  // and punctuation.
+  // The pattern for the titles in texts/walk.js also captures the code around them. Keep only
+  // letters, digits and punctuation.
   return letters.replace(/[^\p{L}\d ,:?.’-]/gu, '') + '\u00a0';
 }

@@ -134,7 +134,7 @@ export default defineConfig(({ command }) => ({
             },
             {
               name: 'invention',
-              // Other parts of the page use the excluded modules without the formulas.
+              // Other parts of the page use the excluded modules without loading the formulas.
               test: /src[\\/]invention[\\/](?!examples|parameters|formulaCode)|node_modules[\\/]jsep/,
               priority: 2,
             },

@@ -1,10 +1,10 @@
 import { bisectCenter } from 'd3-array';
 
 /**
- * Colours as pure functions of a value. A map is given by a few colours and parametrised so that
- * equal steps in value are equal distances in CIELAB. Zero has the paper's colour, so that nothing
- * shows where there is nothing. Orange is positive and blue negative: this pair stays
- * distinguishable with every common colour vision deficiency.
+ * Colours as pure functions of a value. A colour map is given by a few colours and parametrised so
+ * that equal steps in value are equal distances in CIELAB. Zero has the paper's colour, so it is
+ * invisible. Orange is positive and blue negative: this pair stays distinguishable with every
+ * common colour vision deficiency.
  * @typedef {object} ColourMap
  * @property {boolean} signed true if the paper's colour is in the middle, false if it is at the
  *   start
@@ -21,7 +21,10 @@ import { bisectCenter } from 'd3-array';
  *   colour; both ends of the domain are then above zero
  */
 
-/** Number of entries in a map. It is odd, so that a signed map has exactly one entry for zero. */
+/**
+ * Number of entries in a colour map. It is odd, so that a signed map has exactly one entry for
+ * zero.
+ */
 export const size = 511;
 
 /** @typedef {{ l: number, a: number, b: number }} Lab a colour in CIELAB, under D50 as in CSS */
@@ -160,26 +163,26 @@ export function colourMaps(dark) {
   return dark ? maps.dark : maps.light;
 }
 
-/** Number of map entries per unit of the value, or of its logarithm. @param {ColourScale} scale */
+/** Number of colours per unit of the value, or of its logarithm. @param {ColourScale} scale */
 const entriesPerStep = ({ domain: [low, high], log }) =>
   high > low ? (size - 1) / (log ? Math.log(high / low) : high - low) : 0;
 
 /**
- * The map's entry for the low end of the domain. For a signed map whose values are all 0, it is the
- * middle entry.
+ * The colour map's entry for the low end of the domain. If all values are 0 in a signed map, it is
+ * the middle entry.
  * @param {ColourScale} scale
  */
 const entryOfLow = ({ map, domain: [low, high] }) =>
   map.signed && !(high > low) ? (size - 1) / 2 : 0;
 
 /**
- * The entry nearest to a position, which is measured in entries from the map's start.
+ * The entry nearest to a position, which is measured in entries from the start of the colour map.
  * @param {number} place
  */
 const nearest = (place) => (place > 0 ? (place < size - 1 ? (place + 0.5) | 0 : size - 1) : 0);
 
 /**
- * The map's entry for a value. Values outside the domain use the nearest end.
+ * The colour map's entry for a value. Values outside the domain use the nearest end.
  * @param {ColourScale} scale
  * @param {number} value
  */
@@ -193,7 +196,7 @@ export function colourIndex(scale, value) {
 /** @type {WeakMap<ColourMap, Uint32Array>} */
 const packed = new WeakMap();
 
-/** Each entry of a map as the four bytes of a pixel. @param {ColourMap} map */
+/** Each entry of a colour map as the four bytes of a pixel. @param {ColourMap} map */
 function packedColours(map) {
   let colours = packed.get(map);
   if (!colours) {

@@ -135,7 +135,7 @@ test('splines match d3', () => {
   }
 });
 
-test('values map to entries, and values outside the domain to the nearest end', () => {
+test('values map to entries of the colour map, and values outside the domain map to its nearest end', () => {
   const map = colourMaps(false).signed;
   const scale = { map, domain: /** @type {[number, number]} */ ([-2, 2]) };
   assert.equal(colourIndex(scale, 0), (size - 1) / 2);

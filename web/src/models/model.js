@@ -309,7 +309,7 @@ export class Layered {
 
   /** Keeps the most recently requested layer. @abstract @type {Kept<any, Block>} */
   blocks = new Kept(() => {
-    throw new Error('a model without blocks');
+    throw new Error('this model has no blocks');
   });
 
   /** @param {Given} given */

@@ -55,8 +55,8 @@ class Place {
   }
 
   /**
-   * The chapter in view once the reader has chosen one; with the chosen figure (`chapter.figure`) while
-   * its chapter is in view.
+   * Empty until the reader has chosen a chapter. After that, the chosen figure (`chapter.figure`)
+   * while its chapter is in view, and otherwise the chapter in view.
    */
   get chosen() {
     if (!this.isInHistory) return '';

@@ -127,7 +127,7 @@ test('a link contains its version, and a link without a version has the current 
   }
 });
 
-test('a link counts layers and heads from 1 and keeps what it leaves out', () => {
+test('a link counts layers and heads from 1, and settings that it leaves out have their initial values', () => {
   const link = 'text=dog+bites+man&layer=3&head=4';
   assert.deepEqual(parseSettings(link), { ...initial, text: 'dog bites man', layer: 2, head: 3 });
   assert.deepEqual(correctedSettings('layer=0&head=129&heads=2'), [
@@ -136,7 +136,7 @@ test('a link counts layers and heads from 1 and keeps what it leaves out', () =>
   ]);
 });
 
-test('a link of version 1 counts from 0 and leaves out the settings of an untrained layer', () => {
+test('a link of version 1 counts layers and heads from 0, and selects an untrained layer by default', () => {
   const text = 'dog bites man';
   const link = 'v=1&text=dog+bites+man&layer=2&head=3';
   assert.deepEqual(parseSettings(link), { ...untrained, text, layer: 2, head: 3 });

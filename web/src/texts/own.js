@@ -134,7 +134,7 @@ export const placeTexts = {
     rows: (table, rows, columns) => `${table}: ${rows} by ${columns}`,
     products: (table, rows, columns) => `${table}, dot products of its rows: ${rows} by ${columns}`,
   },
-  /** How to select a cell of a map. */
+  /** How to select a cell of a heatmap. */
   how: {
     rows: {
       touch: 'Slide a finger over the cells to read them; tap a cell to lock it.',

@@ -1,4 +1,7 @@
-/** The texts of the card with the result of a race. */
+/**
+ * The texts of the card that compares a trained model that has the reader's formula with another
+ * trained model.
+ */
 export const texts = {
   title: 'Your formula in the race',
   scheme: 'positions',

@@ -136,13 +136,16 @@ export const worldTexts = {
   },
 };
 
-/** The decoders of a world with written answers. @type {Record<'transformer' | 'recurrent', string>} */
+/**
+ * Names of the decoders for tasks whose answers are written as a separate sequence.
+ * @type {Record<'transformer' | 'recurrent', string>}
+ */
 export const decoderNames = {
   transformer: 'a Transformer: cross attention',
   recurrent: 'Bahdanau’s recurrent decoder',
 };
 
-/** Explains both lanes if the reader can choose the decoder. */
+/** Explains both models if the reader can choose the decoder. */
 export const decoderText =
   'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B shows how attention began, in 2014. One recurrent network reads from left to right. Another writes, and looks back by additive attention. A network that reads from left to right does not know a word until it has read it. Look where the attention falls.';
 
@@ -179,7 +182,7 @@ export const lengthTexts = {
  * Says that a file of weights was loaded, or why it was not.
  * @param {{ name: string, step: number, loaded: import('../training/lane.js').Loaded }} file
  * @param {string} lane
- * @param {import('../training/model.js').LaneOptions} options of the lane
+ * @param {import('../training/model.js').LaneOptions} options of the model
  * @returns {{ fits: boolean, text: string }}
  */
 export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, options) {
@@ -276,7 +279,7 @@ export const controls = {
   nextSeed: 'next seed',
 };
 
-/** The settings in which the lanes may differ, and messages about them. */
+/** The settings in which the two models may differ, and messages about these settings. */
 export const laneTexts = {
   causal: 'looks back only (causal)',
   everywhere: 'looks everywhere',
@@ -291,7 +294,7 @@ export const laneTexts = {
     `The link sets ${name} to “${given}”, which this page does not have. It is now ${now}.`,
 };
 
-/** The field for an example of the reader's own. */
+/** The field for the reader's own example. */
 export const exampleTexts = {
   own: 'an example of your own',
   /** @param {number} most @param {boolean} unclear */
@@ -302,7 +305,7 @@ export const exampleTexts = {
     `${length} symbols from ${first} to ${last}${added ? `; the page added the last ${added}` : ''}`,
 };
 
-/** The weights of both lanes, and files of weights. */
+/** The weights of both models, and files of weights. */
 export const weightTexts = {
   /** @param {number} step */
   after: (step) => `weights after step ${step}:`,

@@ -1,5 +1,5 @@
-// The texts of the walk. Each step makes one point, in a title and a few sentences. `more` appears
-// below them.
+// The texts of the walk, which shows step by step how a head computes its output for one word. Each
+// step makes one point, in a title and a few sentences. `more` appears below them.
 
 /**
  * @typedef {object} Facts the facts that the sentences mention
@@ -238,7 +238,7 @@ export const stage = {
   differ: 'They differ by up to',
 };
 
-/** Texts of a strip of numbers. */
+/** Texts of a strip, which draws the numbers of a vector as coloured cells. */
 export const strip = {
   column: (/** @type {number} */ column) => `column ${column}:`,
   numbers: (/** @type {number} */ count) => `${count} numbers`,

@@ -20,9 +20,9 @@ import { heldOutStream, worlds } from './worlds.js';
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 
 /**
- * Lines that make an example of a world with n given symbols. In C++ and JavaScript, they use
- * uniform random numbers u. In Python, they make a whole batch from PyTorch's random numbers.
- * `length` is the example's length, and `numbers` is how many random numbers it takes.
+ * Lines of a program that make an example of a task with n given symbols. In C++ and JavaScript,
+ * they use uniform random numbers u. In Python, they make a whole batch from PyTorch's random
+ * numbers. `length` is the example's length, and `numbers` is how many random numbers it takes.
  * @typedef {Record<'python' | 'cpp' | 'javascript' | 'length' | 'numbers', string>} Filling
  */
 

@@ -3,7 +3,8 @@
  * @typedef {object} Curve
  * @property {readonly number[]} xs ascending
  * @property {ArrayLike<number>} ys
- * @property {number} [lane] the lane it belongs to; by default the curve's index
+ * @property {number} [lane] index of the model that the curve belongs to; by default the curve's
+ *   index
  */
 
 /**
@@ -62,7 +63,7 @@ export function nearestTo({ xs }, x) {
   return best;
 }
 
-/** After this number of steps without progress, a lane is expected to learn nothing more. */
+/** After this number of steps without progress, a model is expected to learn nothing more. */
 const kPatience = 150;
 /** Smallest change of the accuracy that counts as progress. */
 const kProgress = 0.02;
@@ -77,8 +78,9 @@ function standsStill(evaluations) {
 }
 
 /**
- * Returns whether more steps would change little: every lane answers all held-out examples correctly,
- * or some do and the others have stood still.
+ * Returns whether more steps would change little. 'right' means that every model answers all
+ * held-out examples correctly. 'still' means that some models do, and the other models no longer
+ * improve.
  * @param {readonly (readonly import('./lane.js').Evaluation[])[]} lanes
  * @returns {'right' | 'still' | ''}
  */

@@ -38,7 +38,7 @@ test('accuracy and scores become curves, and the nearest point of a curve is fou
   assert.equal(nearestTo({ xs: [], ys: [] }, 1), -1);
 });
 
-test('a run is over when all lanes are right, or some are and the others stand still', () => {
+test('a run is over when all models are right, or when some are right and the others no longer improve', () => {
   const lane = (/** @type {number[]} */ ...accuracies) =>
     accuracies.map((accuracy, i) => ({
       ...{ step: 50 * i, accuracy, loss: 0 },

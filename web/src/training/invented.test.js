@@ -98,8 +98,8 @@ test('formulas for the sinusoid and ALiBi are learned like the built-in schemes'
 });
 
 /**
- * Trains with T5's table frozen: after each step, it gets its first values again. Without clipping,
- * its gradients do not change the steps of the other weights.
+ * Trains with T5's table frozen: its initial values are restored after each step. Gradients are not
+ * clipped, so the table's gradients do not change the steps of the other weights.
  * @param {import('./model.js').LaneOptions} options
  * @param {import('./snapshots.js').Weights} weights the first weights
  * @param {number} steps
@@ -133,7 +133,7 @@ async function trainedWithFrozenTable(options, weights, steps) {
 }
 const tableName = 'encoder.layers.0.self_attn.relative_attention_bias.weight';
 
-test('a formula for T5 is learned like T5 whose table is frozen', async () => {
+test('a model with a formula for T5 learns like T5 with a frozen table', async () => {
   // The numbers of a formula do not change in training, so T5's table is frozen. The formula below
   // computes the same random numbers as the table contains.
   const exact =
@@ -180,7 +180,7 @@ test('an encoder and decoder use both formulas, also while they write', async ()
   assert.ok(difference(built.accuracy, yours.accuracy) < 0.005);
 });
 
-test('a file of weights records the formulas, and fits only a lane with the same formulas', async () => {
+test('a file of weights records the formulas, and fits only a model with the same formulas', async () => {
   const { parameters } = examples.sinusoid;
   const written = { ...examples.sinusoid, bias: '-abs(i - j) / 4' };
   /** @type {import('./model.js').LaneOptions} */

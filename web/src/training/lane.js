@@ -91,7 +91,7 @@ export function evaluate(model, examples, answers) {
 /**
  * A model's performance on inputs longer than its training data.
  * @typedef {object} Reach
- * @property {number[]} sizes sizes of the input, in the world's unit
+ * @property {number[]} sizes sizes of the input, in the task's unit
  * @property {number[]} accuracy share of right answers for each size
  */
 
@@ -106,7 +106,7 @@ export function evaluate(model, examples, answers) {
  *   them
  */
 
-/** A model that is trained step by step. It lives in a worker. */
+/** A model that is trained step by step, next to others. It lives in a worker. */
 export class Lane {
   #attn;
   #options;

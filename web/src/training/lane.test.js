@@ -80,7 +80,7 @@ test('the same options give bit-identical results, however the steps are divided
 for (const positions of /** @type {Scheme[]} */ ([
   ...['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'],
 ])) {
-  test(`lanes learn with the positions ${positions} and return each head`, () => {
+  test(`models learn with the positions ${positions} and return the weights of each head`, () => {
     for (const causal of [false, true]) {
       const options = { positions, causal, heads: causal ? 1 : 4, layers: causal ? 1 : 2 };
       const { losses, look } = trained({ ...options, world: 'count' }, 12);
@@ -110,7 +110,7 @@ test('heads are scored if answers are the next tokens of the sequence', () => {
   assert.deepEqual(trained({}, 0).evaluations[0].heads, []);
 });
 
-test('before the first step any module gives the same attention', () => {
+test('an untrained model gives the same attention as a lane before its first step', () => {
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
   const model = makeModel(attn, reverse);
   assert.deepEqual(model.look(ids), trained({}, 0).look);
@@ -161,7 +161,7 @@ test('an earlier step can be restored, and weights are distinguished and saved',
   lane.dispose();
 });
 
-test('a lane continues from weights in a file as from its own', () => {
+test('a model continues from weights in a file as from its own weights', () => {
   const [first, second] = [new Lane(attn, reverse), new Lane(attn, { ...reverse, seed: 9 })];
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
   first.train(10);
@@ -190,7 +190,7 @@ test('a lane continues from weights in a file as from its own', () => {
   second.dispose();
 });
 
-test('incompatible weights are rejected, and the lane stays unchanged', () => {
+test('incompatible weights are rejected, and the model stays unchanged', () => {
   const lane = new Lane(attn, reverse);
   const before = lane.checksum();
   const tensors = weightsOf(reverse);
@@ -229,7 +229,7 @@ test('incompatible weights are rejected, and the lane stays unchanged', () => {
   lane.dispose();
 });
 
-test('lanes are tested on longer examples, up to the length of a learned table', () => {
+test('models are tested on longer examples, up to the length of a learned table', () => {
   const lane = new Lane(attn, { ...reverse, world: 'count', positions: 'none' });
   const untrained = lane.reach();
   assert.deepEqual(untrained.sizes, [10, 15, 20, 30, 40]);
@@ -249,7 +249,7 @@ test('lanes are tested on longer examples, up to the length of a learned table',
   learned.dispose();
 });
 
-test('another lane continues from a checkpoint with bit-identical results', () => {
+test('another lane with the same options continues from a checkpoint with bit-identical results', () => {
   for (const options of [reverse, { ...dates, layers: 1 }, { ...dates, decoder: 'recurrent' }]) {
     const first = new Lane(attn, /** @type {LaneOptions} */ (options));
     first.train(7);
@@ -318,7 +318,7 @@ for (const positions of /** @type {Scheme[]} */ ([
   });
 }
 
-test('discarded lanes release their memory', () => {
+test('discarded models release their memory', () => {
   const use = () => {
     for (const decoder of /** @type {const} */ (['transformer', 'recurrent'])) {
       const lane = new Lane(attn, { ...dates, decoder, layers: 1 });
@@ -339,7 +339,7 @@ test('discarded lanes release their memory', () => {
   for (let i = 0; i < 20; i++) use();
   const after = attn.memory();
   assert.equal(after.bytesReserved, before.bytesReserved);
-  // The allocator rounds the sizes of blocks up, so allow a small difference. A leaked lane would
+  // The allocator rounds the sizes of blocks up, so allow a small difference. A leaked model would
   // take hundreds of kilobytes.
   assert.ok(Math.abs(after.bytesInUse - before.bytesInUse) < 1000);
 });

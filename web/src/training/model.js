@@ -35,7 +35,7 @@ const mostDistance = 16;
 
 /**
  * Loads the reader's scheme if the options name it, and computes its tables for every length that
- * the lane needs.
+ * the model needs.
  * @param {LaneOptions} options
  * @returns {Promise<Invention | undefined>}
  */

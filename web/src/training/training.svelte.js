@@ -11,7 +11,7 @@ import { stopTexts } from '../texts/training.js';
 /** @typedef {import('./lane.js').Evaluation} Evaluation */
 
 /**
- * The state of a lane.
+ * The state of a lane, one of the models that are trained side by side.
  * @typedef {object} Progress
  * @property {number} step number of steps taken
  * @property {readonly number[]} losses loss of each step
@@ -20,12 +20,12 @@ import { stopTexts } from '../texts/training.js';
  */
 
 /**
- * Steps and tokens of each lane per second, and the shares of time spent on training and on
+ * Steps and tokens of each model per second, and the shares of time spent on training and on
  * drawing.
  */
 /** @typedef {{ steps: number, tokens: number, training: number, drawing: number }} Pace */
 
-/** The methods of a lane in its worker. */
+/** The methods of a model that is trained in a worker. */
 /** @typedef {{ [Name in 'train' | 'look' | 'lookBack' | 'reach' | 'checksum' | 'save' | 'load' | 'checkpoint' | 'restore' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
  *   Promise<ReturnType<import('./lane.js').Lane[Name]>> }} RemoteLane */
 
@@ -55,7 +55,7 @@ function tokensIn(name) {
   return length + (written ? answers : 0);
 }
 
-/** Names of the lanes on the page. */
+/** Names of the models on the page. */
 export const laneNames = ['A', 'B'];
 
 const nothing = () => ({
@@ -69,12 +69,12 @@ const nothing = () => ({
 });
 
 /**
- * Lanes that are trained side by side, each in a separate worker, in lockstep. The latest state is
- * drawn in the next animation frame. Training always uses the SIMD128 build, so that a run is
- * bit-identical in every browser.
+ * Models (lanes) that are trained side by side in lockstep, each in a separate worker. The latest
+ * state is drawn in the next animation frame. Training always uses the SIMD128 build, so that a run
+ * is bit-identical in every browser.
  */
 export class Training {
-  /** The drawn state of each lane. @type {Progress[]} */
+  /** The drawn state of each model. @type {Progress[]} */
   shown = $state.raw([nothing(), nothing()]);
   /** @type {'resting' | 'starting' | 'running'} */
   state = $state('resting');
@@ -88,20 +88,20 @@ export class Training {
    */
   earlier = $state.raw(null);
   /**
-   * The result of the last file loaded into each lane.
+   * The result of the last file of weights loaded into each model.
    * @type {({ name: string, step: number, loaded: import('./lane.js').Loaded } | null)[]}
    */
   files = $state.raw([null, null]);
   /** Why the run stopped before the chosen step. @type {ReturnType<typeof endOf>} */
   ended = $state('');
-  /** True if weights from a file have been loaded into a lane since the run began. */
+  /** True if weights from a file have been loaded into a model since the run began. */
   given = $state(false);
   /**
-   * Each lane's performance on longer inputs, and the step at which it was tested.
+   * Each model's performance on longer inputs, and the step at which it was tested.
    * @type {{ step: number, of: import('./lane.js').Reach[] } | null}
    */
   reach = $state.raw(null);
-  /** Checksums of the lanes' weights, once a run has stopped. @type {string[]} */
+  /** Checksums of the models' weights, once a run has stopped. @type {string[]} */
   checksums = $state.raw([]);
 
   #workers = laneNames.map(
@@ -139,14 +139,14 @@ export class Training {
   #drawn = 0;
   #drawing = 0;
 
-  /** Number of steps that all lanes have taken. */
+  /** Number of steps that all models have taken. */
   get step() {
     return Math.min(...this.#progress.map(({ step }) => step));
   }
 
   /**
-   * Starts a new run with other models, another world or another seed.
-   * @param {LaneOptions[]} options options of each lane
+   * Starts a new run with other models, another task or another seed.
+   * @param {LaneOptions[]} options options of each model
    */
   use(options) {
     const key = JSON.stringify(options);
@@ -182,7 +182,7 @@ export class Training {
     void this.#go();
   }
 
-  /** Stops as soon as both lanes have finished their current step. */
+  /** Stops as soon as both models have finished their current step. */
   pause() {
     this.#until = 0;
   }
@@ -211,13 +211,14 @@ export class Training {
     if (!this.#going) void this.#reach();
   }
 
-  /** The weights of a lane as a .safetensors file. @param {number} lane */
+  /** The weights of a model as a .safetensors file. @param {number} lane */
   save(lane) {
     return this.#lanes?.[lane].save();
   }
 
   /**
-   * Loads the weights of a file into a lane, if they fit, and continues the run from these weights.
+   * Loads the weights of a file into a model, if they fit, and continues the run from these
+   * weights.
    * @param {number} i index of the lane
    * @param {File} file
    */
@@ -351,7 +352,7 @@ export class Training {
     void this.#reach();
   }
 
-  /** The lanes in their workers. `null` if another run has started in the meantime. */
+  /** The models in their workers. `null` if another run has started in the meantime. */
   async #start() {
     if (this.#lanes) return this.#lanes;
     const turn = this.#turn;
@@ -370,7 +371,7 @@ export class Training {
     return (this.#lanes = remote);
   }
 
-  /** Keeps checkpoints of the lanes. @param {RemoteLane[]} lanes */
+  /** Keeps checkpoints of the models. @param {RemoteLane[]} lanes */
   async #keep(lanes) {
     const [turn, step] = [this.#turn, this.step];
     const of = await Promise.all(lanes.map((lane) => lane.checkpoint()));
@@ -493,7 +494,7 @@ export class Training {
     }
   }
 
-  /** True if every lane answered all held-out examples correctly when it was last evaluated. */
+  /** True if every model answered all held-out examples correctly when it was last evaluated. */
   #end() {
     return endOf(this.#progress.map(({ evaluations }) => evaluations));
   }

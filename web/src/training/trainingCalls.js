@@ -5,7 +5,7 @@ import { indented } from '../programs/writers.js';
 import { sizes } from './model.js';
 import { trainingStreams } from './worlds.js';
 
-/** Calls that appear in the programs of every world (see worlds.js). */
+/** Calls that appear in the training programs for every task (see worlds.js). */
 
 /** @typedef {import('../programs/print.js').Call} Call */
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
@@ -33,7 +33,7 @@ export const table = ({ positions, seed }) =>
       })
     : {};
 
-/** The formulas of the reader's scheme that a lane uses. @param {LaneOptions} options */
+/** The formulas of the reader's scheme that a model uses. @param {LaneOptions} options */
 export function formulasOf({ positions, written }) {
   const used = positions === 'yours' ? written : undefined;
   return { added: Boolean(used?.added.trim()), bias: Boolean(used?.bias.trim()) };

@@ -1,20 +1,20 @@
 import { dayIn, daysOf, inDigits, spellings, years } from './dates.js';
 
 /**
- * Tasks that a small model can learn. Each is a pure function from uniform random numbers to
- * examples, so that a seed gives the same endless sequence of examples everywhere.
+ * Tasks ("worlds") that a small model can learn. Each is a pure function from uniform random
+ * numbers to examples, so that a seed gives the same endless sequence of examples everywhere.
  *
- * In most worlds a model reads a sequence and answers at its tokens. In a *written* world it reads
- * the complete sequence and then writes another one, symbol by symbol, in another vocabulary.
+ * In most tasks, a model reads a sequence and answers at its tokens. In a *written* task, it reads
+ * the complete sequence and then writes another sequence, symbol by symbol, in another vocabulary.
  * @typedef {object} World
  * @property {string[]} symbols the vocabulary; a token is an index into it
  * @property {number} length length of a sequence, in tokens
- * @property {Written} [written] the written sequence, in a written world
+ * @property {Written} [written] the sequence that the model writes, in a written task
  * @property {number} size size of the input, in `unit`s
  * @property {string} unit
  * @property {number} answers largest number of answers in a sequence
  * @property {number} numbers number of random numbers per example
- * @property {boolean} causal whether the world is meant for models with a causal mask
+ * @property {boolean} causal whether the task is meant for models with a causal mask
  * @property {number[]} own positions of the tokens that a reader may choose
  * @property {number} kinds number of symbols allowed at these positions, counted from the first
  *   symbol
@@ -52,7 +52,7 @@ const blank = '·';
 const below = (uniform, most) => Math.min(most - 1, Math.floor(uniform * most));
 
 /**
- * A world with some symbols, followed by the same number of blanks. The model fills the blanks with
+ * A task with some symbols, followed by the same number of blanks. The model fills the blanks with
  * the symbols in another order.
  * @param {number} given number of symbols
  * @param {number} kinds number of distinct symbols
@@ -81,7 +81,7 @@ const digits = [...'0123456789'];
 const [plus, equals, unknown] = [10, 11, 12];
 
 /**
- * A world with two numbers, followed by blanks for their sum.
+ * A task with two numbers, followed by blanks for their sum.
  * @param {number} size number of digits of each number
  * @returns {World}
  */
@@ -116,8 +116,9 @@ function sums(size) {
 const [counted, kinds] = [10, 5];
 
 /**
- * A world that counts. The answer at each symbol is the number of times that the symbol occurs. If
- * this number is above `counted`, there is no answer, because the world has no word for the number.
+ * A task of counting. The answer at each symbol is the number of times that the symbol occurs. If
+ * this number is above `counted`, there is no answer, because the task has no symbol for the
+ * number.
  * @param {number} size
  * @returns {World}
  */
@@ -143,9 +144,9 @@ function counts(size) {
 const [shortestRun, longestRun] = [4, 12];
 
 /**
- * A world with random letters, in which a run occurs at a random position and is repeated after a
- * gap. Once the repetition has begun, each next letter is determined. With a fixed position or gap,
- * positions alone would determine the letter.
+ * A task with random letters, in which a run of letters occurs at a random position and is repeated
+ * after a gap. Once the repetition has begun, each next letter is determined. With a fixed position
+ * or gap, positions alone would determine the letter.
  * @param {number} size
  * @returns {World}
  */
@@ -183,7 +184,7 @@ function repeated(size) {
 /** In characters: length of the longest date in words, and length of every date in digits. */
 const [longestDate, inDigitsLength] = [36, 10];
 
-/** A world with dates in words, which the model writes in digits: 1999-05-03. @returns {World} */
+/** A task with dates in words, which the model writes in digits: 1999-05-03. @returns {World} */
 function dates() {
   const symbols = [...letters, ...digits, ...' ,.-', blank];
   const written = [...digits, '-', blank];
@@ -224,22 +225,21 @@ const makers = {
 };
 
 /**
- * Returns a world with the same symbols and longer inputs. Dates keep their length.
+ * Returns a task with the same symbols and longer inputs. Dates keep their length.
  * @param {WorldName} name
  * @param {number} times length of the inputs, divided by their length in `worlds`
  */
 export const longerWorld = (name, times) => makers[name](times);
 
-/** The worlds with their training sizes. */
+/** The tasks with their training sizes. */
 export const worlds = /** @type {Record<WorldName, World>} */ (
   Object.fromEntries(Object.entries(makers).map(([name, make]) => [name, make(1)]))
 );
 
 /**
  * A held-out example with the reader's text. The text's symbols replace the tokens that the reader
- * can choose, starting with the first. In a world with written answers, padding replaces the
- * remaining tokens that the reader can choose. Characters that are not symbols of the world are
- * ignored.
+ * can choose, starting with the first. In a written task, padding replaces the remaining tokens
+ * that the reader can choose. Characters that are not symbols of the task are ignored.
  * @param {import('attn').Attn} attn
  * @param {World} world
  * @param {number} seed
@@ -258,7 +258,7 @@ export function exampleOf(attn, world, seed, text) {
   return { ids, targets };
 }
 
-/** The tokens of a text that are symbols of a world. @param {World} world @param {string} text */
+/** The tokens of a text that are symbols of a task. @param {World} world @param {string} text */
 export const tokensOf = ({ symbols, own, kinds }, text) =>
   [...text.toLowerCase()]
     .map((character) => symbols.indexOf(character))
@@ -271,8 +271,8 @@ export const tokensOf = ({ symbols, own, kinds }, text) =>
  */
 export const heldOutStream = 1 << 20;
 /**
- * Largest number of streams per step. A small world needs several, because some of the drawn
- * examples are held out.
+ * Largest number of streams per step. A task with few examples needs several streams, because some
+ * of the drawn examples are held out.
  */
 export const trainingStreams = { first: 1 << 21, each: 8 };
 
@@ -280,10 +280,10 @@ export const trainingStreams = { first: 1 << 21, each: 8 };
  * @typedef {object} Examples
  * @property {{ data: Int32Array, shape: number[] }} ids (examples, length)
  * @property {{ data: Int32Array, shape: number[] }} targets (examples, length), or (examples,
- *   answers) in a written world
+ *   answers) in a written task
  */
 
-/** Makes the training examples and the held-out examples of a world. */
+/** Makes the training examples and the held-out examples of a task. */
 export class Source {
   #attn;
   #world;

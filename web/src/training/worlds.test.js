@@ -17,7 +17,7 @@ const written = (tokens, name) =>
   Array.from(tokens, (token) => (token === ignored ? '' : worlds[name].symbols[token]));
 
 /**
- * Examples of a world as symbols.
+ * Examples of a task as symbols.
  * @param {WorldName} name
  * @param {number} [count]
  */
@@ -84,7 +84,7 @@ test('runs are repeated with varying positions, lengths and gaps', () => {
   assert.ok(places.first.size >= 18 && places.gap.size >= 18 && places.run.size === 9);
 });
 
-test('no step uses held-out examples, and no two steps use the same ones', () => {
+test('no step uses held-out examples, and no two steps use the same examples', () => {
   for (const name of /** @type {WorldName[]} */ (Object.keys(worlds))) {
     const source = new Source(attn, worlds[name], 11, 128);
     // Compare dates by the days that they name, whatever their spelling.
@@ -165,7 +165,7 @@ test('a custom date has a right answer if it names a single day', () => {
   }
 });
 
-test('a custom text replaces the first tokens, and only symbols count', () => {
+test('a custom text replaces the first tokens, and characters that are not symbols are ignored', () => {
   const { ids, targets } = exampleOf(attn, worlds.add, 1, '9 9, x 07');
   assert.equal(written(ids, 'add').join(''), '99+07=···');
   assert.equal(written(targets, 'add').join(''), '106');
@@ -177,7 +177,7 @@ test('a custom text replaces the first tokens, and only symbols count', () => {
   assert.equal(tokensOf(worlds.count, 'abcdefghij').length, 5);
 });
 
-test('longer worlds have the same task and symbols with longer inputs', () => {
+test('a longer version of a task has the same rule and the same symbols, but longer inputs', () => {
   const text = (/** @type {WorldName} */ name, /** @type {number} */ times) => {
     const world = longerWorld(name, times);
     assert.deepEqual(world.symbols, worlds[name].symbols);

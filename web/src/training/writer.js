@@ -50,7 +50,7 @@ export class Writer extends Layered {
    */
   constructor(attn, options, Coder, invention) {
     const { written, answers } = worlds[options.world];
-    if (!written) throw new Error(`the world ${options.world} has no written answers`);
+    if (!written) throw new Error(`the task ${options.world} has no written answers`);
     super(attn, options, Coder.parts(attn, options, written.symbols.length), invention);
     this.#coder = /** @type {Coder} */ (new Coder(this));
     this.#start = written.start;

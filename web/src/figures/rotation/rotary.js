@@ -5,7 +5,7 @@ import { matrixOf } from '../../drawing/matrix.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** Size of a query and a key, with two numbers per hand. */
+/** Size of a query and a key. Each of the drawn clock hands takes two numbers. */
 export const depth = 8;
 
 /**

@@ -31,7 +31,7 @@ function exact(m, n, base) {
   return sum;
 }
 
-test('scores match hands rotated by their positions', () => {
+test('scores match a rotation of each pair of numbers in double precision', () => {
   for (const [length, base] of [
     [1, 10000],
     [13, 2],
@@ -54,7 +54,7 @@ test('positions may be fractional and outside the sentence', () => {
   assert.ok(Math.abs(score - exact(-3.5, 70.25, 100)) < 1e-5);
 });
 
-test('the contributions of the hands add up to the score, and their angle follows the distance', () => {
+test('the contributions of the pairs add up to the score, and their angle follows the distance', () => {
   const at = (/** @type {number} */ m, /** @type {number} */ n) =>
     turnedPair(attn, words, { base: 10000, places: [m, n] });
   const moved = at(7, 3);

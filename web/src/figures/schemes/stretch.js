@@ -22,7 +22,7 @@ export const rules = /** @type {const} */ (['linear', 'dynamic', 'yarn', 'llama3
  * @param {import('attn').Attn} attn
  * @param {{ dim: number, base: number, factor: number, trained: number }} settings dim: number of
  *   columns of a head
- * @returns {Stretch | null} null if a head has fewer than two hands
+ * @returns {Stretch | null} null if a head has fewer than two pairs of columns
  */
 export function stretchOf(attn, { dim, base, factor, trained }) {
   const rotaryDim = dim - (dim % 2);

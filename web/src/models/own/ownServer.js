@@ -44,7 +44,7 @@ export class OwnModel {
    * @type {{ key: string, streams: Map<string, Tensor> }[]}
    */
   #kept = [];
-  /** The layer that was asked for last. */
+  /** The most recently requested layer. */
   #blocks = new Kept(
     (/** @type {{ layer: number }} */ { layer: at }) =>
       new Block(/** @type {any} */ (this.#model.layers[at]), this.facts.description.layers[at], {
@@ -332,7 +332,10 @@ export class OwnModel {
       : turnings(this.#attn, this.#model);
   }
 
-  /** The interface for the wall of all heads. @returns {import('../wall/wall.js').Reader} */
+  /**
+   * The interface for the wall, the figure with a small picture of every head.
+   * @returns {import('../wall/wall.js').Reader}
+   */
   reader() {
     const { numLayers, dModel } = this.facts;
     return {

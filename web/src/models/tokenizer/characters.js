@@ -76,7 +76,10 @@ const scripts =
 // eslint-disable-next-line no-misleading-character-class -- the marks are separate members
 const laterScript = new RegExp(`[${laterScripts}]`, 'u');
 
-/** Scripts of characters, and those that differ from Unicode's. @type {Map<string, string>} */
+/**
+ * Caches the scripts of characters. The initial entries differ from Unicode's scripts.
+ * @type {Map<string, string>}
+ */
 const scriptsOf = new Map([
   [' ', ''],
   ['\u30fc', 'Hani'],

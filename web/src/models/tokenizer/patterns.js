@@ -50,7 +50,7 @@ const symbols =
 function prepared(source) {
   const all = source.match(symbols) ?? [];
   if (all.some((symbol) => symbol[0] === '[' && symbol.includes('&&'))) {
-    throw new SyntaxError('an intersection of classes');
+    throw new SyntaxError('an intersection of character classes is not supported');
   }
   /** @type {{ start: number, end: string, folds: boolean }[]} */
   const groups = [];
@@ -93,7 +93,9 @@ const cases = Object.entries({ s: 'ſ', k: '\u212a' });
 /** @param {string} symbol */
 function folded(symbol) {
   if (symbol.startsWith('\\')) return symbol;
-  if (symbol.startsWith('[^')) throw new SyntaxError('a case-insensitive negated class');
+  if (symbol.startsWith('[^')) {
+    throw new SyntaxError('a negated character class that ignores case is not supported');
+  }
   for (const [letter, other] of cases) {
     const found = symbol.toLowerCase() === letter;
     if (found) return `(?:${symbol}|${other})`;

@@ -15,8 +15,8 @@
 export const firstQuery = 2;
 
 /**
- * For each token, the other positions of the same token. If `causal` is true, only earlier
- * positions count.
+ * For each token, its twins: the other positions at which the same token occurs. If `causal` is
+ * true, only earlier positions count.
  * @param {readonly number[]} ids
  * @param {boolean} causal
  * @returns {number[][]}
@@ -44,7 +44,7 @@ export function reversed(ids, isKept) {
 /**
  * @param {Float32Array} weights (n, n)
  * @param {Float32Array} others (n, n): the same head's weights for the words in reverse order
- * @param {readonly (readonly number[])[]} twins twins of each token
+ * @param {readonly (readonly number[])[]} twins the other positions of each token, from `twinsOf()`
  * @returns {Shares} means over the queries that attend to at least one key
  */
 export function sharesOf(weights, others, twins) {

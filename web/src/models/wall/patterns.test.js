@@ -14,7 +14,7 @@ const looksAt = (keys) => {
 // a b c a b
 const ids = [7, 8, 9, 7, 8];
 
-test('a head that does only one thing has a share of one', () => {
+test('if a head attends in only one way, its share for this way is one', () => {
   const twins = twinsOf(ids, true);
   const cases = /** @type {const} */ ([
     ['previousToken', [0, 0, 1, 2, 3]],
@@ -28,7 +28,7 @@ test('a head that does only one thing has a share of one', () => {
   }
 });
 
-test('the share of place is the attention that stays in place when the words are reversed', () => {
+test('the share `place` is the attention that stays at the same positions when the words are reversed', () => {
   const twins = twinsOf(ids, true);
   const [here, other] = [looksAt([0, 0, 1, 2, 3]), looksAt([0, 0, 1, 0, 0])];
   assert.equal(sharesOf(here, here, twins).place, 1);
@@ -49,7 +49,7 @@ test('a query that attends to nothing does not count', () => {
   assert.equal(sharesOf(weights, weights, twinsOf(ids, true)).previousToken, 1);
 });
 
-test('without a causal mask, tokens have twins on both sides', () => {
+test('without a causal mask, earlier and later occurrences of the same token count', () => {
   assert.deepEqual(twinsOf(ids, false), [[3], [4], [], [0], [1]]);
   assert.deepEqual(twinsOf(ids, true), [[], [], [], [0], [1]]);
 });
@@ -61,7 +61,7 @@ test('words are reversed, and tokens without text stay in place', () => {
   );
 });
 
-test('even attention is uniform', () => {
+test('uniform attention gives all visible keys the same weight', () => {
   assert.deepEqual([...even(2, true)], [1, 0, 0.5, 0.5]);
   assert.deepEqual([...even(2, false)], [0.5, 0.5, 0.5, 0.5]);
 });

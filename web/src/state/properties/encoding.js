@@ -9,7 +9,10 @@ export const limits = {
   start: { min: 0, max: 1e6 },
   step: { min: 1, max: 1e4 },
   factor: { min: 1, max: 64 },
-  /** With fewer positions, no hand makes a full turn, and YaRN’s formula finds no hand to slow. */
+  /**
+   * With fewer positions, no pair of columns makes a full turn, and YaRN’s formula finds no pair to
+   * slow.
+   */
   trained: { min: 7, max: 8192 },
   clip: { min: 1, max: 64 },
 };

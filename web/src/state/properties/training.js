@@ -22,8 +22,9 @@ const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count', 'dates'
 const differences = ['positions', 'heads', 'layers', 'mask', 'decoder'];
 
 /**
- * The options in which the two models of a world can differ. Worlds with written answers offer the
- * choice of decoder instead of the mask, because a mask makes no sense in such worlds.
+ * The options in which the two models that learn a task can differ. If the answers are written as a
+ * separate sequence, the decoder can differ instead of the mask, because a mask makes no sense for
+ * such a task.
  * @param {boolean} written
  */
 export const differencesOf = (written) =>

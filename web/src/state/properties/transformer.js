@@ -51,6 +51,6 @@ export const properties = {
     ...['spelling', 'xavier', 'decoder'],
   ]),
   alignmentCell: cell(maxAligned - 1),
-  /** Scale of handmade w_v. */
+  /** Scale of the handmade weights w_v. */
   sharpness: number(0.13, { min: 0, max: 0.5 }),
 };

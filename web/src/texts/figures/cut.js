@@ -24,7 +24,7 @@ export const changed = ({ label, before, after }) =>
 /** @param {{ label: string, before: string }} of */
 export const unchanged = ({ label, before }) =>
   `“${label}” has probability ${before}. Nothing is cut yet.`;
-/** What was done, and what does not follow from it. */
+/** What a cut does, and what does not follow from the result. */
 export const done =
   'The other weights of the row were scaled up so that they add up to 1, and everything after them was computed again. A large change shows that this prediction used the arc. A small change does not show that the model ignores the word: other arcs may carry the same information.';
 export const cuts = 'Cuts';

@@ -42,7 +42,7 @@ export const cell = {
   v: '{token}, value, column {column}: {value}',
   y: '{token}, output, column {column}: {value}',
 };
-/** Of a part of the cache. */
+/** Notes on a part of the cache. */
 export const now = 'Computed in this step and put into the cache.';
 export const past = 'Computed when the token was added. Now it is read from the cache.';
 export const scale = 'values';

@@ -16,7 +16,7 @@ export const hint =
   'Each row is a token. Choose a cell: the cells that it was computed from keep their colour.';
 /** The selected number. */
 export const weight = '{matrix}: {query} attends to {key} with weight {value}';
-/** Of a pair that may not look. */
+/** A weight that the mask sets to 0. */
 export const hidden =
   '{matrix}: {key} is hidden from {query} by the mask, so the weight is {value}';
 export const cell = '{matrix}: {token}, column {column}: {value}';

@@ -10,7 +10,7 @@ export const how = {
 };
 /** @param {number} drawn @param {string} tokens */
 export const first = (drawn, tokens) => `The first ${drawn} of ${tokens} tokens are drawn.`;
-/** Of the selected word. */
+/** Sentences about the selected word. */
 export const looks = '{word} looks at {keys}.';
 export const column = 'Column {row} of its positional encoding: {value}';
 export const none = 'No position is added: {value}';

@@ -17,7 +17,7 @@ export const off = 'switched off';
 export const input = 'input';
 export const head = (/** @type {number} */ head) => `head ${head + 1}`;
 export const embeddingsAndInput = 'embeddings and input';
-/** In a legend, for matrices with one scale. */
+/** Titles of a legend that several matrices share. */
 export const two = 'X and X + P';
 export const three = 'X, P and X + P';
 /** @param {number} rows @param {number} columns */

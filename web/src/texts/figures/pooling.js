@@ -15,12 +15,12 @@ export const hint = 'Drag a point, or Tab to it and use the arrow keys.';
 export const cell =
   'q = {q} gives k = {k} (where y = {y}) the weight {value}. The pooled value is {pooled}; the true value is {truth}';
 export const weight = 'attention weight';
-/** The small panels. */
+/** Labels of the small panels. */
 export const scoring = 'scoring function';
 export const error = (/** @type {string} */ error) => `error ${error}`;
 export const errorTitle = 'root mean square of the difference from the true function';
 export const logarithmic = 'attention weight, on one logarithmic scale';
-/** The large plot. */
+/** Labels of the large plot. */
 export const plot = 'Training points, true function and pooled curve';
 export const x = 'x: keys and query';
 export const y = 'y: values';
@@ -31,7 +31,7 @@ export const point = ({ index, points, x, y }) =>
 export const pooled = 'pooled';
 export const truth = 'true function 2 sin x + x';
 export const aPoint = 'a point';
-/** After `aPoint`, on the page but not in pictures. */
+/** Continues `aPoint` on the page, but not in exported pictures. */
 export const drag = ': drag it';
 
 /** The scoring functions, with a note on most of them. */

@@ -15,7 +15,7 @@ export const largest = (positions, columns) =>
 export const matrixLabel = (rows, columns) => `The matrix M, ${rows} by ${columns}`;
 export const encodedThere = 'encoded there';
 export const turnedThere = 'turned there';
-/** Below the clocks. */
+/** The text below the clocks. */
 export const under =
   'The grey hand shows position i, and the other hand shows position i + δ. Below each clock are the numbers that turn the hand, its pair of columns, the angle, and the wavelength λ.';
 /** @param {boolean} clocks whether there are more clocks */

@@ -13,7 +13,7 @@ export const hint = 'Point at a square to compare one pair of words in all cards
 export const weight = 'attention weight';
 export const range =
   '{query} attends to {key} with weight {least} under {leastTitle}, and {most} under {mostTitle}';
-/** For a single scheme. */
+/** The selected pair of words in a single scheme. */
 export const pair = '{query} and {key}';
 export const cell = '{title}, {where}: {value}';
 /** Parts of a scheme’s matrix. */
@@ -40,7 +40,7 @@ export const matrix = ({ title, isBias, rows, columns }) =>
 /** @param {string} title @param {number} queries @param {number} keys */
 export const weights = (title, queries, keys) =>
   `${title}: attention weights, ${queries} queries by ${keys} keys`;
-/** The chart of a rule's effect. */
+/** Texts of the chart of a scaling rule's effect. */
 export const stretch = {
   /**
    * @param {{ hands: number, base: string, trained: string, fastest: string, slowest: string, length:

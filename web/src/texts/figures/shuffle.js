@@ -9,7 +9,7 @@ export const withPositions = (/** @type {string} */ positions) => `with ${positi
 export const pending = 'Not computed yet.';
 export const short = 'Shuffling needs at least two tokens.';
 export const inOrder = 'The words are in their original order. Drag one to another position.';
-/** What the differences say. */
+/** What the differences show about the order of the words. */
 export const same = 'Order does not matter: only the rounding error of 32-bit floats remains.';
 export const sameHere =
   'Order does not matter here: only the rounding error of 32-bit floats remains.';

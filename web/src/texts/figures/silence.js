@@ -10,7 +10,7 @@ export const look = (at) => `show ${part(at)}`;
 /** @param {{ label: string, share: string }} of */
 export const chosen = ({ label, share }) =>
   `“${label}” has probability ${share}. The bars show how its log-probability changes when one head, or one feed-forward network, is silenced. The largest change comes first.`;
-/** What was done, and what does not follow from it. */
+/** What silencing does, and what does not follow from the result. */
 export const done = {
   zero: 'A silenced part gives only zeros. The model never met such zeros in training, so some of the change may come from their being unusual.',
   mean: 'A silenced part gives the same numbers at every token: the mean of its output over all tokens that the model reads. It keeps what all tokens have in common, and loses only the differences between them.',

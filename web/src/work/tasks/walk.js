@@ -2,7 +2,7 @@ import { walkOf } from '../../core/walk.js';
 import { sentenceTask } from './sentenceTask.js';
 import { sentence } from './task.js';
 
-/** Computes the steps of one word through a head of one of the page's models. */
+/** Computes each step by which a head of one of the page's models processes one word. */
 export const walkTask = sentenceTask(
   'walk',
   [...sentence, 'head', 'shuffle', 'walkWord'],
