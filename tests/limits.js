@@ -29,10 +29,11 @@ export const kMaxElementsBytes = { brotli: 70_000 };
 /**
  * Limits of the site, compressed as hosts compress it. The limits include the fonts, which are
  * already compressed, but not the .wasm files or the language model. `page` is the page with all of
- * its chapters. The other parts are loaded on demand: `walk` for following a word, `picture` for
- * saving a picture and `outlines` for its letters, `programs` for showing a program, `training`,
- * `language` for the language model, `wall` for all of its heads, `invent` for the reader's own
- * positional encoding, and `models` and `own` for opening a model from a file.
+ * its chapters. The page loads the other parts on demand: `walk` when the reader follows a word,
+ * `picture` and `outlines` (of letters) when the reader saves a picture, `programs` when the page
+ * shows a program, `training` when models are trained, `language` with the language model, `wall`
+ * with the picture of all heads, `invent` when the reader invents a positional encoding, and
+ * `models` and `own` when the reader opens a model from files.
  */
 export const kMaxSiteBytes = {
   page: { brotli: 384_500, gzip: 438_500 },

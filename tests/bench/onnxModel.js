@@ -155,9 +155,9 @@ export function multiHeadAttentionModel(shape, headsFirst) {
 }
 
 /**
- * A self-attention layer in one of the ways that ONNX Runtime offers: either three projections with
- * the operator Attention or MultiHeadAttention, or the fused Attention, which includes the
- * projections.
+ * A self-attention layer in one of the forms that ONNX Runtime offers. Two forms have three
+ * separate projections and the operator Attention or MultiHeadAttention. The third form is the
+ * fused Attention, which includes the projections.
  * @param {'Attention' | 'MultiHeadAttention' | 'fused'} operator
  * @param {{ tokens: number, width: number, heads: number }} shape
  * @param {Float32Array} inProjWeight  (3·E, E), as in PyTorch

@@ -55,8 +55,9 @@ import {
  * @param {Work} measured.work
  * @param {string} measured.variant
  * @param {number} measured.threads
- * @param {Record<string, Times>} measured.times  times of attn, of attn in float32 (if the workload
- *   uses another type), of the machine's bare loop, of parts of the workload and of peers
+ * @param {Record<string, Times>} measured.times  by name: `attn`; `float32` (attn in
+ *   float32), if the workload uses another type; `machine` (the bare loop); parts of the workload;
+ *   and the peers
  * @param {readonly string[]} [measured.parts]  names of the parts
  * @param {Record<string, string>} [measured.failed]
  * @param {number} [measured.difference]

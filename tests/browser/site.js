@@ -171,10 +171,10 @@ export class Site {
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions & { learns?: boolean, keepsOffline?: boolean, clock?: boolean,
    *   anchors?: boolean }} [options]
-   *   learns: whether a page opened without a link switches to the language model; if false, the
-   *   data saver is on, which prevents the switch; keepsOffline: whether the page has a service
-   *   worker; clock: whether the test can advance the page's clock instead of waiting; anchors:
-   *   whether the browser has scroll anchoring
+   *   `learns`: a page without a link switches to the language model (otherwise the data saver is
+   *   on, which prevents the switch). `keepsOffline`: the page has a service worker. `clock`: the
+   *   test can advance the page's clock instead of waiting. `anchors`: the browser has scroll
+   *   anchoring
    * @returns {Promise<Page>}
    */
   async open(fragment = '', options = {}) {

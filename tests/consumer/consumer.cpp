@@ -1,6 +1,6 @@
-// Checks requirements that apply no matter how the library is linked: the headers have the right
-// version, the compiled library can be called, its errors can be caught, and its classes can be
-// derived from.
+// Checks requirements that apply no matter how the library is linked. The headers must have the
+// right version. A program must be able to call the compiled library, to catch its errors, and to
+// derive from its classes.
 
 #include <attn/attn.hpp>
 #include <cstdio>

@@ -172,9 +172,9 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
   if (choices.one_in(4)) p.sinks = random.normals(s.query_heads);
 }
 
-/// Writes a NaN, which must either reach the output or not be read at all. (Infinity is not used,
-/// because the reference has no bounds for it: a weight that is 0 in float32 but not in double
-/// turns infinity into NaN.)
+/// Writes a NaN, which must either reach the output or not be read at all. Infinity is not used,
+/// because the reference has no bounds for it: if a weight is 0 in float32 but not in double,
+/// infinity becomes NaN in float32 only.
 void spoil(Choices& choices, std::vector<float>& values) {
   if (values.empty() || !choices.one_in(6)) return;
   const std::size_t at = choices.bits<std::uint32_t>() % values.size();

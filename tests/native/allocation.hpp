@@ -53,8 +53,7 @@ bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
 }
 
 /// Repeats a call until it succeeds, first with no allocation allowed, then with one, then two.
-/// After each call that runs out of memory, calls check(allowed), which checks that nothing has
-/// changed.
+/// Whenever a call runs out of memory, check(allowed) must find that nothing has changed.
 template <class Call, class Check>
 void expect_unchanged_until_memory_suffices(Call&& call, Check&& check) {
   std::int64_t allowed = 0;

@@ -136,8 +136,9 @@ export class ModelsAttn extends Attn {
 
   /**
    * Chooses the next token from logits. With temperature 0, chooses the token with the largest logit (the first one if
-   * several are equal). Otherwise samples the token with random number `step` of the stream: sorts tokens from most to
-   * least probable, and chooses the first one at which the cumulative probability exceeds that number.
+   * several are equal). Otherwise samples the token: sorts tokens from most to least probable, adds
+   * up their probabilities in this order, and chooses the token at which the sum first exceeds
+   * random number `step` of the stream.
    * @param {TensorLike} logits  (V,)
    * @param {ChooseTokenOptions} [options]
    * @returns {number}

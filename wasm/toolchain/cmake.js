@@ -8,8 +8,9 @@ import { kBuildFolder, kRoot } from './checkout.js';
 import { command, findProgram } from './system.js';
 
 /**
- * Environment for ccache, if it is installed. Projects that compile the same sources with the same options,
- * such as the library and a project that uses its sources, then compile them only once.
+ * Environment for ccache, if it is installed. With ccache, a source is compiled only once with the
+ * same options, even if several projects compile it, such as the library and a project that
+ * includes the library's sources.
  * @returns {Record<string, string>}
  */
 export function compiledOnce() {

@@ -125,9 +125,10 @@ function items(file) {
   const comments = all(text.replaceAll("'**/", "'"), kComments).map((comment) =>
     comment.replace(kMarks, '').replace(/```[^]*?```/g, ''),
   );
+  const paragraphs = comments.flatMap((comment) => comment.split(/\n\s*\n/));
   // Equations and commands are indented.
-  const paragraphs = comments.flatMap((comment) => comment.split(/\n\s*\n(?: {3}.*\n?)*/));
-  return [...paragraphs, ...(/^tests\/wasm|\.test\.js$/.test(file) ? [] : messages(file, text))];
+  const sentences = paragraphs.filter((text) => !/^(?:\n? {3}.*)+\s*$/.test(text));
+  return [...sentences, ...(/^tests\/wasm|\.test\.js$/.test(file) ? [] : messages(file, text))];
 }
 
 // The page's sentences are in the text modules, and in components until they are moved there.

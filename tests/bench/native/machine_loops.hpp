@@ -43,9 +43,9 @@ const MachineLoops* wasm_loops();
 
 namespace {
 
-/// `Target` describes the instruction set of a translation unit: its vector of floats, the number
-/// of multiply-add chains (as many as the latency requires and the register file allows), and
-/// madd(a, b, c) = a·b + c.
+/// `Target` describes the instruction set of a translation unit. It defines the vector of floats,
+/// madd(a, b, c) = a·b + c, and the number of multiply-add chains: enough to hide the latency, but
+/// few enough to fit into the registers.
 template <class Target>
 struct Loops {
   using Vector = typename Target::Vector;

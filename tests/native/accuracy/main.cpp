@@ -1,6 +1,6 @@
-// Prints the largest and the mean error of every operation on every instruction set that this
-// machine runs, compared with a reference in double precision or better that shares no code with
-// the core. Fails if an error exceeds the bound in the operation's header.
+// Prints the largest and the mean error of every operation, on every instruction set that this
+// machine runs. The errors are differences from a reference in double precision or better, which
+// shares no code with the core. Fails if an error exceeds the bound in the operation's header.
 
 #include <algorithm>
 #include <cstdio>

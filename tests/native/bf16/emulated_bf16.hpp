@@ -18,9 +18,9 @@ struct Bf16Kernels {
   attn::InstructionSet floats;  ///< instruction set of the kernels that `table` lacks
 };
 
-/// All kernels that can run here, emulations first. bfmmla is emulated on every machine; vdpbf16ps
-/// and AMX are not emulated on aarch64, whose tests usually run under an emulator. Prints which
-/// instructions the machine lacks, but only once.
+/// All kernels that can run here, emulations first. bfmmla is emulated on every machine. vdpbf16ps
+/// and AMX are emulated on every machine except aarch64, where the tests usually run under an
+/// emulator. Prints which instructions the machine lacks, but only once.
 const std::vector<Bf16Kernels>& bf16_kernels();
 
 #if defined(__x86_64__)

@@ -79,10 +79,10 @@ constexpr std::uint32_t kStep = 1;
 constexpr std::uint32_t kStep = 101;  // for emulators and sanitizers: a sample
 #endif
 
-// For scores below −23, the sum of all other exponentials of a row is less than half a unit in the
-// last place of 1, so the row's sum is 1 and each weight is the exponential itself. Over this range
-// of scores, the argument of the polynomial takes all its values. Results are normal numbers down
-// to 2^-126.
+// In these rows the largest score is 0, and the others are below −23. The sum of the other
+// exponentials is less than half a unit in the last place of 1, so the row's sum is 1 and each
+// weight is the exponential itself. Over this range of scores, the argument of the polynomial takes
+// all its values. Results are normal numbers down to 2^-126.
 TEST_P(Exp2NonpositiveTest, small_results_are_within_the_stated_error) {
   attn_test::LargestError largest("exp, scores from -87.3 to -23", kStated);
   for_each_float(-23.0F, -87.3F, kStep, [&](float score, float weight, float one) {

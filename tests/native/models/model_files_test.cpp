@@ -231,8 +231,8 @@ TEST_F(ModelFiles, files_in_other_formats_are_named_with_their_path) {
   EXPECT_THAT(error(), HasSubstr("invalid_format: config.json: got a Git LFS pointer, which"));
   write("config.json", std::string("<html>"));
   EXPECT_THAT(error(), HasSubstr("config.json: got a web page"));
-  // The texts are responses that servers send instead of a file, files that other tools leave in
-  // place of the real file, and a compressed file.
+  // Some texts are responses that servers send instead of a file. Others are left by tools in place
+  // of the real file. One is a compressed file.
   const std::pair<std::string, std::string> others[] = {
       {"Entry not found", "plain text, such as a server's error message"},
       {"Access to model x is restricted. You must be authenticated to access it.", "plain text"},

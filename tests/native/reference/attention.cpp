@@ -225,9 +225,9 @@ AttentionResultOf<T> attention(const AttentionOf<T>& p) {
         const T total = sum.total();
         log_sum_exp = largest + log(total);
 
-        // The relative error of exp(score − max) consists of the error of the score, the errors of
-        // forming and scaling the difference, and the errors of the exponential itself and of its
-        // rescaling from block to block.
+        // Four errors add up to the relative error of exp(score − max): the error of the score, the
+        // error of the difference and its scaling, the error of the exponential, and the error of
+        // rescaling it from block to block.
         double sum_error = kUnit * (terms + 16);
         for (std::size_t j = 0; j < attended.size(); ++j) {
           if (attended[j] == 0) continue;

@@ -165,9 +165,9 @@ PoolingResultOf<T> attention_pooling(const PoolingOf<T>& p) {
     for (const std::int64_t j : attended) {
       const T s = result.scores.exact.at({i, j});
       const T weight = (softmax ? exp(s - largest) : s) / total;
-      // The softmax adds twice the error of the scores, the errors of two exponentials (one of
-      // which rounds its argument), and the error of a sum. The other kernels add their own error,
-      // the error of the sum, and the error of the division.
+      // The softmax adds twice the error of the scores, the errors of two exponentials, and the
+      // error of a sum. One of the exponentials rounds its argument. The other kernels add their
+      // own error, the error of the sum, and the error of the division.
       const double relative =
           softmax ? std::expm1(2 * largest_error) + kUnit * (count + 16 + 4 * (largest - plain(s)))
                   : sum_error / plain(total) + kUnit * (count + 8);

@@ -13,9 +13,8 @@
 namespace reference {
 
 /// A layer of an encoder or a decoder, with parameters by name. Biases and norms are optional. A
-/// layer may have norms of query heads, of key heads and of the outputs of sublayers, and a norm
-/// before or after each sublayer. If "gate_proj.weight" is given, the feed-forward network is
-/// gated.
+/// layer may have norms before or after its sublayers, norms of the sublayers' outputs, and norms
+/// of query heads and key heads. If "gate_proj.weight" is given, the feed-forward network is gated.
 template <class T>
 struct TransformerLayerOf {
   std::map<std::string, ArrayOf<T>> weights;
