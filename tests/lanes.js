@@ -1,6 +1,9 @@
 const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
 
-/** Formulas that use all variables, and functions that some programming languages lack. */
+/**
+ * Formulas that together use all variables. They also call functions that some programming
+ * languages lack.
+ */
 const both = {
   added: 'k % 2 == 0 ? sin(i / 50^(k / d)) : round(3 * i / n) / 3 + random(i, k) / 4',
   bias: '-slope^(h + 1) * abs(i - j) + mod(i - j, 3) * i / n / d',
@@ -8,7 +11,8 @@ const both = {
 };
 
 /**
- * Options of the chapter on training. Together they cover every world and every positional scheme.
+ * Options of lanes in the chapter on training. Together they cover every task (`world`) and every
+ * positional scheme.
  * @type {import('../web/src/training/model.js').LaneOptions[]}
  */
 export const lanes = [

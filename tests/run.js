@@ -130,8 +130,8 @@ const kSuites = {
   browser: {
     tier: 'test',
     needs: [...kWasm, 'chromium'],
-    // A file waits for frames and messages part of the time, so one more file than there are cores
-    // runs at a time.
+    // Test files spend part of their time waiting for frames and messages. The suite therefore runs
+    // one more file at a time than there are cores.
     ...nodeTest(['tests/browser'], {
       build: simd128Site,
       parallel: availableParallelism() + 1,

@@ -52,8 +52,8 @@ test('the left map is empty at first, although the language model hides later wo
   const [without, placed] = await shownDifferences(page);
   assert.ok(without < 1e-4 && placed > 0.5, `${without}, ${placed}`);
   await heatmap(page, /^Differences with rotary positions/).waitFor();
-  // The left heatmap has the colour scale of the right heatmap, so its differences are too small to
-  // see.
+  // Both heatmaps use the colour scale of the right heatmap, so the differences in the left heatmap
+  // are too small to see.
   const map = heatmap(page, /^Differences without positions/);
   await map.hover();
   const values = await readValues(map, words.length, 128);

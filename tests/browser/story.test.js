@@ -278,7 +278,8 @@ test('each of the twelve schemes is described, and pointing at one frames no oth
   await cards.first().waitFor();
   await unfold(page.locator('#encoding-schemes'));
   await becomes(() => cards.count(), 12);
-  // The reader's own scheme has four measured answers instead of four facts.
+  // The card of the reader's own scheme shows four measured answers where the other cards state
+  // four facts.
   await cards.locator('[data-verdict]').nth(3).waitFor({ state: 'attached' });
   for (const card of await cards.all()) {
     await unfold(card);

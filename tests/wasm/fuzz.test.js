@@ -323,7 +323,7 @@ test('any_argument_of_a_model_gives_a_result_or_an_error', async () => {
 test('every_method_is_called', async () => {
   const attn = await load({ variant: 'simd128', training: true });
   const text = [callsOf, trainingCallsOf, modelCallsOf].join('\n');
-  /** The module's classes. They are checked below. */
+  /** The module's classes. The loop over `attn` below checks their methods. */
   const own = Object.fromEntries(Object.entries(attn));
   /** Members that take no arguments or have separate tests. */
   const others = [

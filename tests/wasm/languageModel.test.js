@@ -58,7 +58,7 @@ const kModels = {
 const read = (path) => new Uint8Array(readFileSync(join(kRecorded, path)));
 
 /**
- * A model's files. Models that only have a configuration use llama's weights.
+ * Returns a model's files. A model that was recorded without weights gets the weights of `llama`.
  * @param {string} name
  */
 function filesOf(name) {

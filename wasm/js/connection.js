@@ -86,7 +86,8 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
 const kType = Symbol('type');
 
 /**
- * Maps each object made by `Connection` to the object in the worker that it represents.
+ * Maps each remote object to its state, which identifies the object in the worker, and to the
+ * options of its calls.
  * @type {WeakMap<object, { state: State, options: CallOptions }>}
  */
 const remotes = new WeakMap();

@@ -49,7 +49,8 @@ const kOptions = {
  *
  *   y[t, o] = b[o] + Σ_c Σ_κ weight[o, c, κ] · x[t·stride + κ·dilation − padding, c]
  *
- * Parameters: `weight` (outChannels, inChannels, k) and, with `bias`, `bias` (outChannels,).
+ * Parameters: `weight` (outChannels, inChannels, k), and `bias` (outChannels,) if the option `bias`
+ * is true.
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<Conv1dSizes, Native.Conv1d>}

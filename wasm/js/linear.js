@@ -66,8 +66,8 @@ const kOptions = {
 /**
  * A dense layer, like torch.nn.Linear: y = x · Wᵀ + b.
  *
- * Parameters: `weight` (outFeatures, inFeatures), unless it is shared with an embedding, and, with `bias`,
- * `bias` (outFeatures,).
+ * Parameters: `weight` (outFeatures, inFeatures), unless the layer shares the weight of an
+ * embedding, and `bias` (outFeatures,) if the option `bias` is true.
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<LinearSizes, Native.Linear>}

@@ -204,7 +204,8 @@ export class NativeCall {
    * @param {string} name
    * @param {Mask} mask
    * @param {readonly number[]} target
-   * @param {boolean} [lastMayBeLess]  see checkBroadcast
+   * @param {boolean} [lastMayBeLess]  true if the last size of the mask may be smaller, as in
+   *   checkBroadcast()
    */
   mask(name, mask, target, lastMayBeLess) {
     const { data, shape } = readMask(name, mask);

@@ -116,7 +116,7 @@ export class NativeObject {
   }
 
   /**
-   * Calls C++ with arguments that need no memory.
+   * Calls C++ with arguments that need no WebAssembly memory, such as numbers.
    * @protected
    * @template T
    * @param {(native: N) => T} function_

@@ -49,7 +49,7 @@ export function bytesOf(value) {
  */
 export const typedArrayLength = (array) => lengthOfTypedArray.call(array);
 
-/** Classes that can be recognised only by their tag. */
+/** Classes whose instances can be recognised only by their tag (`Symbol.toStringTag`). */
 const kTagged = ['Response', 'URL', 'AbortSignal', 'Blob', 'File'];
 
 /** @type {Partial<Record<keyof Classes, (this: unknown) => unknown>>} */

@@ -65,7 +65,8 @@ void start(int num_threads) {
   if (the_context->num_threads() != options.num_threads) throw std::bad_alloc();
 }
 
-/// Number of bytes allocated by malloc() and not yet freed, including its block headers.
+/// Number of bytes that malloc() has allocated and that are not freed yet, including the headers of
+/// the blocks.
 double bytes_in_use() { return static_cast<double>(static_cast<std::size_t>(mallinfo().uordblks)); }
 
 /// Ends the core's threads. Leaves the workers running, because the loader owns them.

@@ -58,7 +58,8 @@ export async function cmakeBuild(preset, targets, commonEnv, { tests = true, upd
 /**
  * @param {boolean} tests
  * @param {Record<string, string>} env
- * @returns {{ settings: string[], stamp: string }} `stamp` identifies these settings
+ * @returns {{ settings: string[], stamp: string }} CMake's arguments, and a hash that changes whenever the
+ *   configuration must be repeated
  */
 function settingsOf(tests, env) {
   const settings = [

@@ -75,7 +75,8 @@ async function writeGlue(flavours, variants, folder) {
   for (const flavour of flavours) {
     for (const kind of kinds) {
       const glue = readFileSync(builtModule(flavour, `simd128${kind}`, 'js'), 'utf8');
-      // Emscripten writes one long line, and Node would print all of it with an uncaught error.
+      // Emscripten writes one long line. Node prints the line in which an uncaught error occurred,
+      // so it would print the whole file.
       const { code } = await transform(glue, { legalComments: 'none' });
       // Bundlers copy the glue of threaded builds as an asset. webpack minifies such assets as
       // sloppy-mode scripts, in which a function declared in a block is visible outside the block.
