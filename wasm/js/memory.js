@@ -266,7 +266,8 @@ export class Memory {
   }
 
   /**
-   * Returns numbers that remain valid when the memory grows. Growth detaches all views, so a view is copied.
+   * Returns numbers that remain valid when the memory grows. Growth may detach views of the memory, so such a
+   * view is copied.
    * @param {keyof Views} type  type of the copy
    * @param {any} numbers  a typed array
    * @returns {any}
