@@ -330,7 +330,7 @@ test('without a clipboard, the text to copy is selected', async () => {
   );
 });
 
-test('chapters load when they come near, and figures out of sight are not drawn', async () => {
+test('chapters load when the reader comes near, and figures out of sight are not drawn', async () => {
   const page = await site.visit();
   assert.equal(await page.locator('#speed[data-loaded]').count(), 0);
   await page

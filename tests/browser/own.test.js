@@ -170,7 +170,7 @@ test('every keystroke tokenizes the sentence with the model’s tokenizer', asyn
   await page.getByText(/2\s+tokens.*\(words/).waitFor();
 });
 
-test('files can be dropped, also in parts with their index', async () => {
+test('the files of a model in parts can be dropped with their index', async () => {
   const page = await site.visit(link);
   const dropped = [...filesOf('llama'), tokenizer(31)].map(({ name, buffer }) => [
     name,

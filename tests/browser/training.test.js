@@ -258,7 +258,7 @@ test('Play stops at the chosen step, and when both lanes are always right', asyn
   assert.ok(step > 20 && step < 620, `${step}`);
 });
 
-test('four heads learn to add and one does not, and the passage on heads links there', async () => {
+test('four heads learn to add and one does not, and the passage on heads links to this run', async () => {
   const page = await site.visit('#at=self-attention.weights');
   await page.getByRole('button', { name: /^See four heads and a single head/ }).click();
   const gain = page.locator('#training-gain');

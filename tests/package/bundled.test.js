@@ -181,7 +181,7 @@ test('a_page_without_a_bundler_needs_at_most_an_import_map', async () => {
   await check('/plain.html');
 });
 
-test('a_module_worker_can_import_it', async () => {
+test('a_module_worker_can_import_the_package', async () => {
   const { folder } = project;
   writeFileSync(
     join(folder, 'worker.js'),

@@ -58,7 +58,7 @@ function assertClose(actual, expected) {
   actual.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) < 1e-5, `${actual}`));
 }
 
-test('it_contains_only_the_build_and_the_files_its_guide_links_to', () => {
+test('the_package_contains_only_the_build_and_the_files_its_guide_links_to', () => {
   const others = project.files.filter((path) => !path.startsWith('wasm/dist/'));
   assert.deepEqual(others.sort(), [
     ...['LICENSE', 'README.md', 'core/README.md', 'core/docs/coming_from.md', 'package.json'],
@@ -75,7 +75,7 @@ test('it_contains_only_the_build_and_the_files_its_guide_links_to', () => {
   }
 });
 
-test('it_needs_no_other_package', () => {
+test('the_package_needs_no_other_package', () => {
   assert.deepEqual(readdirSync(join(project.folder, 'node_modules')).filter(isVisible), ['attn']);
   assert.equal('dependencies' in packageJson, false);
   assert.equal('scripts' in packageJson && 'postinstall' in packageJson.scripts, false);
@@ -206,7 +206,7 @@ test('every_wasm_file_can_be_resolved_in_the_package', async () => {
   assert.equal(await run('resolve.js'), 'true\n'.repeat(kVariants.length));
 });
 
-test('commonjs_can_require_it', async (t) => {
+test('commonjs_can_require_the_package', async (t) => {
   if (!process.features.require_module) return t.skip('this Node cannot require modules');
   const script = `require('attn').load().then(({ version }) => console.log(version));`;
   writeFileSync(join(project.folder, 'use.cjs'), script);

@@ -26,7 +26,7 @@ test('the_reference_is_built_without_a_warning', () => {
   assert.equal(result.status, 0);
 });
 
-test('it_has_every_member_of_a_module', async () => {
+test('the_reference_has_every_member_of_a_module', async () => {
   // The members for training and models are spread over three interfaces.
   const page = ['Attn', 'TrainingAttn', 'ModelsAttn']
     .map((name) => readFileSync(join(folder, `interfaces/attn.${name}.html`), 'utf8'))
@@ -47,7 +47,7 @@ test('equations_keep_their_line_breaks', () => {
   );
 });
 
-test('it_makes_no_request_to_another_origin', () => {
+test('the_reference_makes_no_request_to_another_origin', () => {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const pages = files.filter((name) => name.endsWith('.html') || name.endsWith('.css'));
   assert.ok(pages.length > 20);

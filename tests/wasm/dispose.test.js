@@ -40,7 +40,7 @@ async function allWorkersEnd() {
 
 for (const variant of variants.filter((name) => !name.startsWith('relaxed'))) {
   describe(`dispose (${variant})`, () => {
-    test('it_ends_the_module_with_its_layers_and_handles', async () => {
+    test('dispose_ends_the_module_with_its_layers_and_handles', async () => {
       const attn = await load({ variant, threads: 3 });
       const { handles } = attn;
       const layer = new attn.Linear({ inFeatures: 2, outFeatures: 2 });
@@ -150,7 +150,7 @@ test(
   },
 );
 
-test('in_a_worker_it_ends_the_worker', { skip: lacks('simd128-threads') }, async () => {
+test('dispose_in_a_worker_ends_the_worker', { skip: lacks('simd128-threads') }, async () => {
   const attn = await loadInWorker({ variant: 'simd128-threads', threads: 2 });
   assert.deepEqual((await attn.scaledDotProductAttention(x, x, x)).output.shape, [2, 2]);
   await attn.dispose();

@@ -508,7 +508,7 @@ await everyVariant('element types', (attn) => {
   });
 });
 
-test('a_worker_accepts_and_returns_them', async () => {
+test('a_worker_accepts_and_returns_two_byte_tensors', async () => {
   const [local, attn] = [
     await load({ variant: 'simd128' }),
     await loadInWorker({ variant: 'simd128' }),

@@ -35,7 +35,7 @@ const x = { data: [1, 2, 3, 4], shape: [2, 2] };
 
 describe('load', () => {
   test(
-    'it_picks_the_best_variant_that_this_node_runs',
+    'load_picks_the_best_variant_that_this_node_runs',
     { skip: lacks('relaxed-simd-threads') },
     async () => {
       const attn = await load({ threads: 2 });
@@ -351,7 +351,7 @@ describe('load with a given .wasm', () => {
     );
   });
 
-  test('a_worker_accepts_it_too', async () => {
+  test('a_worker_accepts_a_given_wasm_too', async () => {
     const bytes = bytesOf('simd128');
     for (const wasm of [new WebAssembly.Module(bytes), bytes, new Response(bytes)]) {
       const attn = await loadInWorker({ wasm });
@@ -399,7 +399,7 @@ class DeafWorker extends EventEmitter {
 }
 
 describe('threads', { skip: lacks('simd128-threads') }, () => {
-  test('that_do_not_start_in_30_seconds_leave_one_thread', async (t) => {
+  test('threads_that_do_not_start_in_30_seconds_leave_one_thread', async (t) => {
     const warn = t.mock.method(console, 'warn', () => {});
     const workers = watchWorkers(t, () => DeafWorker);
     const { setTimeout } = globalThis;
@@ -417,7 +417,7 @@ describe('threads', { skip: lacks('simd128-threads') }, () => {
     );
   });
 
-  test('end_when_nothing_refers_to_their_module', async (t) => {
+  test('threads_end_when_nothing_refers_to_their_module', async (t) => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc');
     const workers = watchWorkers(t);
@@ -436,7 +436,7 @@ describe('threads', { skip: lacks('simd128-threads') }, () => {
 });
 
 describe('a signal', () => {
-  test('that_is_already_aborted_loads_nothing', async (t) => {
+  test('a_signal_that_is_already_aborted_loads_nothing', async (t) => {
     const reads = t.mock.method(process.getBuiltinModule('node:fs/promises'), 'readFile');
     const reason = new Error('changed my mind');
     const aborted = { signal: AbortSignal.abort(reason) };
@@ -447,7 +447,7 @@ describe('a signal', () => {
   });
 
   test(
-    'ends_threads_that_are_starting',
+    'a_signal_ends_threads_that_are_starting',
     { skip: lacks('simd128-threads'), timeout: 60_000 },
     async (t) => {
       const warn = t.mock.method(console, 'warn', () => {});
@@ -463,7 +463,7 @@ describe('a signal', () => {
     },
   );
 
-  test('ends_a_worker_that_is_loading', async (t) => {
+  test('a_signal_ends_a_worker_that_is_loading', async (t) => {
     const workers = watchWorkers(t);
     const controller = new AbortController();
     const loading = loadInWorker({ signal: controller.signal });
@@ -473,14 +473,14 @@ describe('a signal', () => {
     await ended;
   });
 
-  test('that_is_aborted_after_loading_changes_nothing', async () => {
+  test('a_signal_that_is_aborted_after_loading_changes_nothing', async () => {
     const controller = new AbortController();
     const attn = await load({ threads: 1, signal: controller.signal });
     controller.abort();
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
   });
 
-  test('is_validated', async () => {
+  test('a_signal_is_validated', async () => {
     const signal = /** @type {any} */ (true);
     const message = 'signal: got true, needs an AbortSignal';
     await assertRejects(load({ signal }), 'invalid_argument', message);
@@ -489,7 +489,7 @@ describe('a signal', () => {
 });
 
 describe('attn/static', () => {
-  test('loads_every_flavour_on_one_thread', async () => {
+  test('attn_static_loads_every_flavour_on_one_thread', async () => {
     for (const start of [loadStatic, loadStaticTraining, loadStaticModels]) {
       const attn = await start();
       assert.equal(attn.numThreads, 1);
@@ -498,7 +498,7 @@ describe('attn/static', () => {
     }
   });
 
-  test('has_no_threads', async () => {
+  test('attn_static_has_no_threads', async () => {
     await assertRejects(
       loadStatic({ variant: 'simd128-threads' }),
       'load_failed',
@@ -514,7 +514,7 @@ describe('attn/static', () => {
 });
 
 describe('values from another realm', () => {
-  test('are_accepted_as_tensors_masks_and_files', async () => {
+  test('values_from_another_realm_are_accepted_as_tensors_masks_and_files', async () => {
     const bytes = readFileSync(new URL('attn-simd128.wasm', distFolder));
     const foreign = runInNewContext('Uint8Array.from(bytes)', { bytes });
     const module = runInNewContext('new WebAssembly.Module(bytes)', { bytes: foreign });

@@ -37,7 +37,7 @@ await everyVariant('memory', (attn) => {
     assert.throws(() => attn.sinusoidalEncoding({ length: 1, dModel: 1, base: -1 }), AttnError);
   };
 
-  test('ten_thousand_calls_leave_it_unchanged', () => {
+  test('ten_thousand_calls_leave_the_memory_in_use_unchanged', () => {
     for (let i = 0; i < 10; ++i) callEverything();
     const before = attn.memory();
     // One call to `callEverything` makes 15 calls to the core.
@@ -45,7 +45,7 @@ await everyVariant('memory', (attn) => {
     assert.deepEqual(attn.memory(), before);
   });
 
-  test('ten_thousand_passes_of_layers_and_handles_leave_it_unchanged', () => {
+  test('ten_thousand_passes_of_layers_and_handles_leave_the_memory_in_use_unchanged', () => {
     const sizes = { dModel: 20, numHeads: 5 };
     const mha = new attn.MultiHeadAttention(sizes);
     const stack = { ...sizes, numLayers: 1, dimFeedforward: 20 };
@@ -88,7 +88,7 @@ await everyVariant('memory', (attn) => {
     for (const object of [mha, encoder, decoder, gru, linear, inside]) object.dispose();
   });
 
-  test('large_calls_return_theirs', () => {
+  test('large_calls_release_their_memory', () => {
     const before = attn.memory().bytesInUse;
     const { data } = attn.sinusoidalEncoding({ length: 4096, dModel: 4096 });
     assert.equal(data.length, 4096 * 4096);
@@ -107,7 +107,7 @@ await everyVariant('memory', (attn) => {
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x, { needWeights: true }), expected);
   });
 
-  test('a_rejected_call_takes_none', () => {
+  test('a_rejected_call_takes_no_memory', () => {
     const before = attn.memory();
     const options = { length: 2 ** 20, dModel: 256, layout: /** @type {any} */ ('diagonal') };
     for (const results of [attn, attn.handles]) {
@@ -116,7 +116,7 @@ await everyVariant('memory', (attn) => {
     }
   });
 
-  test('sizes_beyond_it_are_errors_and_the_module_stays_usable', () => {
+  test('sizes_beyond_the_memory_are_errors_and_the_module_stays_usable', () => {
     const expected = attn.scaledDotProductAttention(x, x, x);
     const one = { data: new Float32Array(50000), shape: [50000, 1] };
     assertThrows(
@@ -193,7 +193,7 @@ for (const [variant, blocks] of /** @type {const} */ ([
   ['simd128', 127],
   ['simd128-threads', 63],
 ])) {
-  const name = `handles_that_exhaust_it_are_errors_and_${variant}_works_afterwards`;
+  const name = `handles_that_exhaust_memory_are_errors_and_${variant}_works_afterwards`;
   test(name, { skip: needs8GB || lacks(variant) }, async () => {
     const module = await load({ variant, threads: 2 });
     const x = { data: Float32Array.of(1, 2, 3, 4), shape: [2, 2] };

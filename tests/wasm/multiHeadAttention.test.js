@@ -212,7 +212,7 @@ await everyVariant('MultiHeadAttention', (attn) => {
     a.dispose();
   });
 
-  test('disposed_layers_report_it', () => {
+  test('disposed_layers_say_that_they_are_disposed', () => {
     const mha = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2 });
     mha[Symbol.dispose]();
     mha.dispose();

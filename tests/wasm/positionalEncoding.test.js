@@ -8,7 +8,7 @@ import { Random } from './random.js';
 await everyVariant('positionalEncoding', (attn) => {
   const random = new Random();
 
-  test('it_adds_the_encoding_to_every_sequence', () => {
+  test('the_encoding_is_added_to_every_sequence', () => {
     const x = random.tensor(2, 5, 7);
     const { data: p } = attn.sinusoidalEncoding({ length: 5, dModel: 7, base: 100, start: 3 });
     const { data, shape } = attn.positionalEncoding(x, { base: 100, start: 3 });

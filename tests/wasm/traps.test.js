@@ -140,7 +140,7 @@ test('a_trap_of_another_module_is_passed_to_the_caller', async () => {
   attn.dispose();
 });
 
-test('after_a_trap_a_worker_reports_it', async (t) => {
+test('after_a_trap_a_worker_reports_the_trap', async (t) => {
   const worker = /** @type {any} */ (new Worker(new URL('./tasks.js', import.meta.url)));
   /** @type {RemoteAttn<typeof tasks>} */
   const attn = await loadInWorker({ variant: 'simd128', worker });

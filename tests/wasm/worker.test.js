@@ -35,7 +35,7 @@ describe('a module in a worker', () => {
   });
   after(() => attn.terminate());
 
-  test('it_has_every_member_of_the_module', async () => {
+  test('a_module_in_a_worker_has_every_member_of_a_module', async () => {
     for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(local))) {
       if (name !== 'constructor') assert.ok(name in attn, name);
     }
@@ -43,7 +43,7 @@ describe('a module in a worker', () => {
     assert.equal(Reflect.get(attn, 'nothing'), undefined);
   });
 
-  test('its_results_match_the_main_thread', async () => {
+  test('results_of_a_worker_match_the_main_thread', async () => {
     const expected = local.scaledDotProductAttention(x, x, x, { causal: true, needWeights: true });
     const got = await attn.scaledDotProductAttention(x, x, x, { causal: true, needWeights: true });
     assert.deepEqual(got, expected);
@@ -52,7 +52,7 @@ describe('a module in a worker', () => {
     assert.ok((await attn.memory()).bytesInUse > 0);
   });
 
-  test('layers_live_there_until_they_are_disposed_of', async () => {
+  test('layers_stay_in_the_worker_until_they_are_disposed_of', async () => {
     const layerOptions = { dModel: 16, numHeads: 2, seed: 3 };
     const { bytesInUse } = await attn.memory();
     const there = await new attn.MultiHeadAttention(layerOptions);
@@ -69,7 +69,7 @@ describe('a module in a worker', () => {
     assert.ok((await attn.memory()).bytesInUse <= bytesInUse + 65536);
   });
 
-  test('handles_live_there_and_are_read_in_place', async () => {
+  test('handles_stay_in_the_worker_and_are_read_in_place', async () => {
     const handles = await attn.handles;
     const encoded = await handles.positionalEncoding(x);
     assert.deepEqual(await encoded.shape, x.shape);
@@ -294,7 +294,7 @@ describe('load in a worker', () => {
     await layer.dispose();
   });
 
-  test('after_terminate_every_call_reports_it', async () => {
+  test('after_terminate_every_call_is_rejected_as_disposed', async () => {
     const attn = await loadInWorker(options);
     const layer = await new attn.MultiHeadAttention({ dModel: 4, numHeads: 1 });
     const underWay = [attn.version, layer.parameterNames(), attn.memory()];
@@ -344,7 +344,7 @@ describe('tasks', () => {
     shape: [1, 4],
   }));
 
-  test('they_report_progress_and_return_a_result', async () => {
+  test('tasks_report_progress_and_return_a_result', async () => {
     /** @type {any[]} */
     const progress = [];
     const reporting = attn.with({ onProgress: (value) => progress.push(value) });
@@ -367,7 +367,7 @@ describe('tasks', () => {
     );
   });
 
-  test('they_let_other_calls_run_and_end_when_aborted', async () => {
+  test('tasks_let_other_calls_run_and_end_when_aborted', async () => {
     const controller = new AbortController();
     let reports = 0;
     const runs = attn
@@ -490,7 +490,7 @@ describe('tasks', () => {
     );
   });
 
-  test('their_errors_keep_name_and_message', async () => {
+  test('errors_of_tasks_keep_their_name_and_message', async () => {
     await assert.rejects(attn.run('fail'), {
       name: 'RangeError',
       message: 'the task fails on purpose',
