@@ -394,7 +394,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       [{ cuSeqlens: [0, 4] }, 'cuSeqlens: got 4, needs 6 at the end, the number of queries'],
       [
         { cuSeqlensK: [0, 6] },
-        'cuSeqlens: got none, needs the first rows of the sequences of queries',
+        "cuSeqlens: got none, needs the index of each sequence's first query, because cuSeqlensK is set",
       ],
     ];
     for (const [options, message] of /** @type {[AttentionOptions, string][]} */ (errors)) {

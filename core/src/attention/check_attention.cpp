@@ -141,7 +141,9 @@ void check_packed(const AttentionTerms& p) {
   const AttentionOptions& o = p.options;
   if (o.cu_seqlens.is_none()) {
     if (o.cu_seqlens_k.is_none()) return;
-    fail_value("cu_seqlens", "none", {"the first rows of the sequences of queries"});
+    fail_value(
+        "cu_seqlens", "none",
+        {"the index of each sequence's first query, because ", Name("cu_seqlens_k"), " is set"});
   }
   if (p.batch != 1) {
     fail(ErrorCode::kShapeMismatch, "query", {"batch ", p.batch},

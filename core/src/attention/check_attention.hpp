@@ -27,7 +27,7 @@ struct AttentionTerms : AttentionSizes {
   /// The options. Mask and bias are broadcast to (B, Hq, Nq, size of their last dimension),
   /// relative keys to (Hq, 2k+1, D) and relative values to (Hq, 2k+1, Dv).
   AttentionOptions options;
-  std::int64_t max_distance = 0;  ///< k in the shapes of relative keys and values
+  std::int64_t max_distance = 0;  ///< the number k in the shapes of relative keys and values
 
   /// A number larger than the distance between any two tokens. All offsets beyond ±2^32 have the
   /// same effect. Sums with an offset up to ±2^32 are exact.

@@ -8,7 +8,7 @@ namespace attn::safetensors {
 
 /// Number of bytes that hold the length of the header.
 inline constexpr std::int64_t kLengthBytes = 8;
-/// The official implementation's limit, in bytes.
+/// The largest header that the official implementation accepts, in bytes.
 inline constexpr std::uint64_t kMaxHeader = 100'000'000;
 inline constexpr std::size_t kAlignment = 8;
 inline constexpr const char* kMetadataKey = "__metadata__";

@@ -15,7 +15,7 @@ std::uint64_t little_endian(const std::byte* bytes, int count);
 
 /// Describes how a file stores the numbers of a tensor, and reads them.
 struct StoredNumbers {
-  int bytes;  ///< size of one number
+  int bytes;  ///< size of one number, in bytes
   /// Writes `count` numbers as float32. F64 is rounded to the nearest float; all other types are
   /// converted exactly.
   void (*read)(const std::byte* source, std::int64_t count, float* target);

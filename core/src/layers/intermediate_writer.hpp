@@ -65,18 +65,18 @@ class IntermediateWriter {
   Tensor prepare(std::string_view name, const AnyTensor& values) {
     return target_ ? prepare_requested(name, values) : Tensor();
   }
-  /// Makes the changes that prepare() has checked.
+  /// Applies to `values` the interventions that prepare() has checked.
   void change_prepared(std::string_view name, const AnyTensor& values,
                        runtime::Execution& run) noexcept {
     if (target_) change_checked(name, values, run);
   }
-  /// Makes the changes that prepare() has checked, and copies the result to `prepared`, the tensor
-  /// that prepare() returned.
+  /// Applies to `values` the interventions that prepare() has checked, and copies the result to
+  /// `prepared`, the tensor that prepare() returned.
   void finish_value(std::string_view name, const Tensor& prepared, const AnyTensor& values,
                     runtime::Execution& run) noexcept;
-  /// Checks the changes and makes them, without a copy.
+  /// Checks the interventions and applies them to `values`. Makes no copy.
   void change(std::string_view name, const Tensor& values, runtime::Execution& run);
-  /// Makes the changes, and copies the values if they are requested.
+  /// Checks the interventions, applies them to `values`, and copies `values` if they are requested.
   void pass(std::string_view name, const Tensor& values, runtime::Execution& run);
   /// Returns the mask of this layer's attention without the keys that are knocked out. `shape` is
   /// (B, H, Nq, Nk), to which `mask` broadcasts.
@@ -144,7 +144,8 @@ class IntermediateWriter {
   /// True if `full` is the path of this layer's intermediate `name`.
   bool is_at(std::string_view full, std::string_view name) const noexcept;
 
-  std::optional<Intermediates> own_;  ///< the target if the caller passed only interventions
+  std::optional<Intermediates>
+      own_;  ///< used as the target if the caller passed interventions but no target
   Intermediates* target_ = nullptr;
   bool outermost_ = false;
   bool succeeded_ = false;

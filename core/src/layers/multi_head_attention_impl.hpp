@@ -25,12 +25,12 @@ struct RowPlaces {
                               ///< of row 0
   std::int64_t num_keys = 0;  ///< number of keys if there are no `key_lens`, and the length for
                               ///< dynamic NTK
-  /// The first rows of packed sequences, and their first keys; or none.
+  /// The indices of the first row and of the first key of each packed sequence; or none.
   LengthsView cu_seqlens = {};
   LengthsView cu_seqlens_k = {};
 };
 
-/// The first keys of packed sequences, or none.
+/// The index of the first key of each packed sequence, or none.
 inline const LengthsView& key_sequences(const AttentionOptions& attention) {
   return attention.cu_seqlens_k.is_none() ? attention.cu_seqlens : attention.cu_seqlens_k;
 }

@@ -39,7 +39,7 @@ View join_rows(const View& rows) {
   });
 }
 
-/// A task's part of y = x · Bᵀ.
+/// The part of y = x · Bᵀ that one task computes.
 struct ProductPart {
   index rows, cols;
   index col;  ///< first column

@@ -110,7 +110,8 @@ void ModelPlan::count_memory() {
 void ModelPlan::take(const std::string& parameter, const std::string& name,
                      std::vector<std::int64_t> shape, std::int64_t rows, bool transposed,
                      std::optional<std::int64_t> part) {
-  // The tensors of a parameter are added one after another.
+  // The tensors that make up one parameter are added one after another, so a new name means a new
+  // parameter.
   const std::int64_t first = parameter == parameter_ ? next_row_ : 0;
   parameter_ = parameter;
   next_row_ = first + rows;

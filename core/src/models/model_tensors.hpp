@@ -25,7 +25,7 @@ class ModelTensors {
                         const SafetensorsIndex* index = nullptr);
 
   struct Found {
-    const SafetensorsEntry* entry;  ///< entry with the tensor's name in the file
+    const SafetensorsEntry* entry;  ///< the tensor's entry, which has its name in the file
     std::string name;
     std::size_t file;
     bool used = false;

@@ -254,9 +254,10 @@ TEST(PackedAttentionErrorTest, cu_seqlens_k_match_cu_seqlens_and_the_keys) {
   EXPECT_EQ(error_of_call(p),
             "shape_mismatch: cu_seqlens_k: got length 2, needs 3, the length of cu_seqlens");
   p.cu_seqlens.clear();
-  EXPECT_EQ(error_of_call(p),
-            "invalid_argument: cu_seqlens: got none, needs the first rows of the sequences of "
-            "queries");
+  EXPECT_EQ(
+      error_of_call(p),
+      "invalid_argument: cu_seqlens: got none, needs the index of each sequence's first query, "
+      "because cu_seqlens_k is set");
 }
 
 TEST(PackedAttentionErrorTest, options_for_whole_batch_entries_are_rejected) {
