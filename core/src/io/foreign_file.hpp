@@ -19,7 +19,7 @@ inline constexpr const char* kConvertCheckpoint =
     "AutoModelForCausalLM.from_pretrained(\"folder\").save_pretrained(\"converted\")\n"
     "AutoTokenizer.from_pretrained(\"folder\").save_pretrained(\"converted\")";
 
-/// Recognizes a foreign file by its `beginning`, which must have at least eight bytes. Returns null
+/// Recognises a foreign file by its `beginning`, which must have at least eight bytes. Returns null
 /// for any other file.
 const ForeignFile* recognize_foreign_file(std::string_view beginning) noexcept;
 

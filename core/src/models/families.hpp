@@ -11,7 +11,7 @@
 #include "models/model_config.hpp"
 #include "models/model_plan.hpp"
 
-/// The families of models that attn recognizes: what their configurations mean and how their
+/// The families of models that attn recognises: what their configurations mean and how their
 /// tensors are named.
 namespace attn {
 

@@ -133,7 +133,7 @@ struct AttentionOptions {
   float dropout = 0;
   RandomStream dropout_random = {};
 
-  // Further outputs. Each is computed only if it is set. They must not overlap one another, the
+  // Optional outputs. Each is computed only if it is set. They must not overlap one another, the
   // output or an input. To compute outputs of shape (B, Hq, Nq, Nk), attention usually computes the
   // scores a second time.
 
@@ -166,7 +166,7 @@ struct AttentionOptions {
 /// key and value are all bfloat16 with contiguous columns and there are several queries, these
 /// instruction sets multiply pairs of bfloat16 numbers, and round weights to bfloat16 before
 /// multiplying them by the values. They still use float32 for calls that have relative keys or
-/// values, use dropout, or request scores or weights as further outputs.
+/// values, use dropout, or request scores or weights.
 ///
 /// Memory beyond inputs and outputs is linear in Nq and Nk, except that a mask or a bias takes one
 /// byte for every 1,024 of its elements.
@@ -178,7 +178,7 @@ struct AttentionOptions {
 ///
 /// Reproducibility: the bits of a result depend on its own batch entry and head (queries, keys,
 /// values and options), on Nq and Nk, and on the instruction set. They do not depend on the other
-/// batch entries, the number of threads, the strides, the further outputs requested, or the
+/// batch entries, the number of threads, the strides, the optional outputs that you request, or the
 /// machine's caches and C library. The last bits may differ when the number of queries differs: a
 /// single query (Nq = 1, as in decoding) is summed in a different order from the same query among
 /// several. With dropout, a result also depends on its index in the batch.
@@ -189,7 +189,7 @@ struct AttentionOptions {
 /// values, add max|a| to max|v|. Outputs in smaller types are rounded once more, by up to 2^-11 of
 /// their magnitude in float16 and by up to 2^-8 in bfloat16 (see Float16 and BFloat16). The bounds
 /// do not include the rounding of inputs before the call. With products of bfloat16 pairs, output o
-/// with weights w is off by up to a further 2^-8 · Σ_j w_j·|v_j − o|, while the bound for
+/// with weights w is off by up to an additional 2^-8 · Σ_j w_j·|v_j − o|, while the bound for
 /// log-sum-exps stays the same. Inputs with a magnitude below 2^-126 then count as zero.
 ///
 /// Throws kShapeMismatch if ranks or sizes do not fit together. Throws kInvalidArgument for a null

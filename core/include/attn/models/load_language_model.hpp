@@ -131,7 +131,7 @@ struct LanguageModelDescription : ModelFilesDescription {
 ///   `attn_output_gate`, `use_mrope`, multipliers other than 1, `clip_qkv`, `attention_chunk_size`
 ///   and `swiglu_limit`. In BERT and related families, a `position_embedding_type` other than
 ///   absolute is also rejected.
-/// - Without effect, and listed in `unused_fields`: dropout, initialization, special tokens,
+/// - Without effect, and listed in `unused_fields`: dropout, initialisation, special tokens,
 ///   `use_cache`, `dtype`, labels, `summary_…`, `reorder_and_upcast_attn`, `pretraining_tp`,
 ///   `architectures` and all other fields.
 ///

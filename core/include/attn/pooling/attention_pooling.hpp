@@ -53,7 +53,7 @@ class ScoringFunction {
   std::optional<float> parameter_;
 };
 
-/// Options of attention pooling: which keys are excluded, and which further outputs are written.
+/// Options of attention pooling: which keys are excluded, and which optional outputs are written.
 /// With tensors of rank 2, B is 1, and `scores` and `weights` are (Nq, Nk).
 struct AttentionPoolingOptions {
   /// Hard attention: the key with the highest score has weight 1, and all others have weight 0. If

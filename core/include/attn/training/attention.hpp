@@ -17,8 +17,8 @@ struct AttentionVariables {
   Variable sinks = {};
 };
 
-/// Further results of a call, as variables whose gradients you can read. You may use the
-/// log-sum-exp (B, Hq, Nq) in further computations, but not the scores or weights (B, Hq, Nq, Nk).
+/// Additional results of a call, as variables whose gradients you can read. You may use the
+/// log-sum-exp (B, Hq, Nq) in other computations, but not the scores or weights (B, Hq, Nq, Nk).
 struct AttentionIntermediates {
   Variable* scores = nullptr;  ///< AttentionOptions::biased_scores
   /// Replaces AttentionOptions::weights. The gradient is with respect to the weights before

@@ -42,7 +42,7 @@ struct AttentionGradients {
 /// `query`, `key`, `value` and `options` are the arguments of the forward pass, `output` and
 /// `log_sum_exp` (B, Hq, Nq) are its results, and `output_gradient` has the shape of the output. A
 /// softcap multiplies gradients by its slope; dropout passes gradients only through the weights
-/// that it kept, and its pattern is drawn again from the same stream. Further outputs in `options`
+/// that it kept, and its pattern is drawn again from the same stream. Optional outputs in `options`
 /// are not written.
 ///
 /// Excluded keys and values do not enter the arithmetic: the gradient of an excluded score is set
