@@ -1,10 +1,10 @@
 #pragma once
 
-// Computes attention for one query over blocks of keys, along a row of scores. Used in two cases:
-// for a single query over a long cache, which gains nothing from tiles because the query reads
-// every key only once, and for queries that tiles cannot handle, because their scores are too large
-// or their outputs are not finite. Only a running maximum, a running sum and an unnormalised output
-// are carried from block to block (Milakov & Gimelshein 2018, arXiv:1805.02867).
+// Computes attention for one query over blocks of keys, along a row of scores. Used in two cases. A
+// single query over a long cache gains nothing from tiles, because it reads every key only once.
+// Tiles cannot handle a query whose scores are too large or whose output is not finite. Only a
+// running maximum, a running sum and an unnormalised output are carried from block to block
+// (Milakov & Gimelshein 2018, arXiv:1805.02867).
 
 #include <algorithm>
 #include <cmath>

@@ -110,10 +110,10 @@ struct AttentionOptions {
   /// The numbers start at 0, never decrease, and end with Nq. Each sequence attends only to itself.
   /// `diagonal`, causal order, window and distances count from its own first query and key.
   ///
-  /// Each sequence gets the bits that a separate call would give, with three exceptions: a sequence
-  /// with a single query is summed like a query among several; if one sequence has more than 16
+  /// Each sequence gets the bits that a separate call would give, with three exceptions. A sequence
+  /// with a single query is summed like a query among several. If one sequence has more than 16
   /// keys, a call with products of bfloat16 pairs uses these products for the shorter sequences
-  /// too, even where a separate call would use float32; and dropout uses different random numbers.
+  /// too, even where a separate call would use float32. Dropout uses different random numbers.
   ///
   /// cu_seqlens cannot be combined with a mask, an additive bias, valid_lens, key_lens, or outputs
   /// of shape (B, Hq, Nq, Nk).

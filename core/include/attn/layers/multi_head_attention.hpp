@@ -104,14 +104,18 @@ struct MultiHeadAttentionCall {
   /// With dynamic NTK scaling, each key is rotated for the sequence length at the time it is
   /// appended. Its rotation is not updated later.
   KeyValueCache* cache = nullptr;
-  /// Receives intermediates, which cover the whole cache if there is one. "q" (B, H, Nq, D), "k"
-  /// and "v" (B, Hkv, Nk, D) are the queries, keys and values that attention reads, after qk_norm
-  /// and rotary positions. If either of these is used, "projected_q" and "projected_k" are this
-  /// call's projections before both steps. With qk_norm, "q_norm.output" (B, Nq, H, D) and
-  /// "k_norm.output" are the normalised projections of this call; with qk_norm_all_heads, their
-  /// shape is (B, Nq, 1, H·D). "scaled_scores", "capped_scores", "biased_scores" and "weights" (B,
-  /// H, Nq, Nk) and "log_sum_exp" (B, H, Nq) are as in AttentionOptions. "head_output" (B, H, Nq,
-  /// D) is weights · v, and "output" is the result of the call.
+  /// Receives intermediates, which cover the whole cache if there is one:
+  ///
+  /// - "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): the queries, keys and values that attention
+  ///   reads, after qk_norm and rotary positions.
+  /// - "projected_q" and "projected_k": this call's projections before qk_norm and rotary
+  ///   positions. Available if the layer uses either of these.
+  /// - "q_norm.output" (B, Nq, H, D) and "k_norm.output": the normalised projections of this call,
+  ///   with qk_norm. With qk_norm_all_heads, the shape is (B, Nq, 1, H·D).
+  /// - "scaled_scores", "capped_scores", "biased_scores" and "weights" (B, H, Nq, Nk), and
+  ///   "log_sum_exp" (B, H, Nq), as in AttentionOptions.
+  /// - "head_output" (B, H, Nq, D): weights · v.
+  /// - "output": the result of the call.
   Intermediates* intermediates = nullptr;
   /// Changes intermediates while they are computed. Null means no changes.
   const Interventions* interventions = nullptr;
@@ -126,16 +130,23 @@ struct MultiHeadAttentionCall {
 /// A slice is D columns wide, and D = d_model / num_heads unless head_dim is set.
 ///
 /// Parameters, with PyTorch's names and layouts, all initially zero:
-///   "in_proj_weight" (3·H·D, E), which is W_q, W_k and W_v stacked vertically, or, if keys and
-///   values have their own width or number of heads, "q_proj_weight" (H·D, E), "k_proj_weight"
-///   (Hkv·D, key_dim) and "v_proj_weight" (Hkv·D, value_dim);
-///   "out_proj.weight" (E, H·D);
-///   with biases, "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias" (E).
-/// They are followed by parameters that PyTorch does not have:
-///   "relative_keys" and "relative_values" (2k+1, D), Shaw's tables;
-///   "relative_attention_bias.weight" (num_buckets, H), as in Hugging Face's T5; "sinks" (H);
-///   "q_norm.weight" and "k_norm.weight", (D) as in Hugging Face's Qwen 3, or (H·D) and (Hkv·D) as
-///   in its OLMo 2.
+///
+/// - "in_proj_weight" (3·H·D, E): W_q, W_k and W_v stacked vertically. If keys or values have their
+///   own width or number of heads, there are instead "q_proj_weight" (H·D, E), "k_proj_weight"
+///   (Hkv·D, key_dim) and "v_proj_weight" (Hkv·D, value_dim).
+/// - "out_proj.weight" (E, H·D).
+/// - With biases, "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias" (E).
+///
+/// The other parameters, which PyTorch does not have, follow them:
+///
+/// - "relative_keys" and "relative_values" (2k+1, D): Shaw's tables, initially zero.
+/// - "relative_attention_bias.weight" (num_buckets, H): T5's table, as in Hugging Face's T5,
+///   initially zero.
+/// - "sinks" (H), initially zero.
+/// - "q_norm.weight" and "k_norm.weight", initially as in RmsNorm: (D) as in Hugging Face's Qwen 3,
+///   or (H·D) and (Hkv·D) as in its OLMo 2.
+///
+/// For example:
 ///
 ///   attn::MultiHeadAttention layer({.d_model = 64, .num_heads = 4});
 ///   layer.initialize_xavier(1);
