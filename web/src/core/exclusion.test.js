@@ -16,7 +16,7 @@ test('masked cells beyond the sentence do not count', () => {
   assert.deepEqual(exclusionOf({ ...none, validLen: 9 }, 5).validLens, [5]);
 });
 
-test('the runs cover exactly the cells that have a reason', () => {
+test('the runs of excluded cells cover exactly the cells that are excluded for a reason', () => {
   const n = 7;
   for (const causal of [false, true]) {
     for (const window of [0, 1, 2, 9]) {

@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { softmaxTerms, sumOfProducts } from './terms.js';
 
-test('a few terms keep their order and add up', () => {
+test('if there are few terms, they keep their order and add up', () => {
   const { terms, others, rest } = sumOfProducts([1, -2, 3], [4, 5, 6], String, 5);
   assert.deepEqual(
     terms.map(({ product }) => product),

@@ -5,8 +5,10 @@ const [margin, gap] = [8, 10];
 
 /**
  * @typedef {object} Way
- * @property {import('@floating-ui/dom').Placement[]} placements fallbacks in order of preference
- * @property {import('@floating-ui/dom').Middleware} away
+ * @property {import('@floating-ui/dom').Placement[]} placements where to put the element, in order
+ *   of preference
+ * @property {import('@floating-ui/dom').Middleware} away keeps the element at a distance from the
+ *   place
  */
 
 /**

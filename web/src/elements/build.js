@@ -13,7 +13,10 @@ const here = fileURLToPath(new URL('.', import.meta.url));
 const web = fileURLToPath(new URL('../../', import.meta.url));
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Folders of the page. Drawings know nothing of its state. */
+/**
+ * Folders of the page that the elements must not import, because drawings know nothing of the
+ * page's state.
+ */
 const kPage = /[\\/]web[\\/]src[\\/](chapters|frame|host|models|state|story|training|work)[\\/]/;
 
 /** The declarations of custom properties in a rule. @param {string} css @param {string} selector */

@@ -8,7 +8,7 @@ import { missing, readAttribute, readNames, readTensor } from './read.js';
 const ranks = { 2: '(rows, columns)' };
 const none = { shape: null, tokens: null, keyTokens: null, window: null, validLen: null, head: 0 };
 
-test('tensors, nested arrays and typed arrays are the same tensor', () => {
+test('a tensor, nested arrays and a typed array are read as the same tensor', () => {
   const expected = { data: Float32Array.of(1, 2, 3, 4, 5, 6), shape: [2, 3] };
   for (const value of [
     expected,

@@ -102,7 +102,7 @@ const isHidden = (element, { visibility, display, opacity, clipPath }) =>
   opacity === '0' ||
   clipPath === 'inset(50%)' ||
   element.matches(controls) ||
-  // The content of a closed `details` element has boxes, too.
+  // The content of a closed `details` element is hidden, although it has boxes.
   element.matches('details:not([open]) > :not(summary)');
 
 /**
@@ -130,8 +130,8 @@ function copy(element, into, picture) {
 
   if (element instanceof HTMLCanvasElement) {
     if (!element.width || !element.height) return;
-    // If the attribute had its namespace, the browser would load the image immediately, which the
-    // content security policy forbids.
+    // Set xlink:href as an attribute without a namespace. With its namespace, the browser would
+    // load the image immediately, which the content security policy forbids.
     const pixels = style.imageRendering === 'pixelated' ? enlarged(element, box) : element;
     const image = svgElement('image', { ...box, 'xlink:href': pixels.toDataURL() });
     setAll(image, { preserveAspectRatio: 'none', 'image-rendering': style.imageRendering });

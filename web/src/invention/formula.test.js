@@ -49,7 +49,7 @@ test('formulas follow the rules of arithmetic', () => {
   }
 });
 
-test('a mistake is reported at its character', () => {
+test('a mistake is reported with the position of its character', () => {
   for (const [text, reason, at] of /** @type {const} */ ([
     ['1 + ', 'end', 4],
     ['sin(', 'end', 4],

@@ -1,6 +1,6 @@
 /**
- * The texts of the card that compares a trained model that has the reader's formula with another
- * trained model.
+ * The texts of the card with the result of training two models, one of them with the reader's
+ * formula.
  */
 export const texts = {
   title: 'Your formula in the race',

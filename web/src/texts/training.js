@@ -32,7 +32,10 @@ export const texts = {
   /** @param {{ step: number, of: { name: string, what: string, right: number }[] }} now */
   now: ({ step, of: [a, b] }) =>
     `After ${step} steps here, on held-out examples, lane ${a.name} (${a.what}) gets ${a.right} of 100 right, and lane ${b.name} (${b.what}) gets ${b.right}.`,
-  /** @param {{ name: string, right: number, blind: number }} of a model without positions */
+  /**
+   * @param {{ name: string, right: number, blind: number }} of the name and the results of a model
+   *   without positions
+   */
   guesses: ({ name, right, blind }) =>
     `Lane ${name} gets ${right} of 100 answers right, and blind guessing would get ${blind}. The lane does better because it sees which letters are there. But all blanks are the same to it, so each gets the same letter, and its best guess is the letter that occurs most often. Only a position tells a blank which letter belongs there.`,
   /** @param {{ size: number, unit: string, name: string, right: number, other: string, others: number }} found */

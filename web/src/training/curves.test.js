@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { accuracyCurve, endOf, lossCurve, nearestTo, scoreCurves } from './curves.js';
 
-test('a few losses are all points, at their steps', () => {
+test('if there are few losses, each is a point at its step', () => {
   assert.deepEqual(lossCurve([3, 2, 1]), { xs: [1, 2, 3], ys: [3, 2, 1] });
   assert.deepEqual(lossCurve([]), { xs: [], ys: [] });
 });

@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { headScores } from './induction.js';
 
-test('heads that attend only to the previous token, or to the token after the last occurrence, have full scores', () => {
+test('heads that attend only to the previous token, or to the token after the last occurrence, have a score of 1', () => {
   const length = 8;
   const ids = Int32Array.of(5, 1, 2, 3, 9, 1, 2, 3);
   const back = new Float32Array(length * length);

@@ -16,8 +16,8 @@ import { longerWorld, worlds } from './worlds.js';
  * @property {boolean} causal
  * @property {number} rate the learning rate
  * @property {number} seed
- * @property {'transformer' | 'recurrent'} [decoder] in worlds with written answers; a recurrent
- *   decoder has one head and no positions
+ * @property {'transformer' | 'recurrent'} [decoder] in written tasks only; a recurrent decoder has
+ *   one head and no positions
  */
 
 export const sizes = { dModel: 64, dimFeedforward: 128, batch: 64, heldOut: 128, warmup: 20 };

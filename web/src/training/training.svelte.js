@@ -219,7 +219,7 @@ export class Training {
   /**
    * Loads the weights of a file into a model, if they fit, and continues the run from these
    * weights.
-   * @param {number} i index of the lane
+   * @param {number} i index of the model
    * @param {File} file
    */
   async load(i, file) {
@@ -470,7 +470,7 @@ export class Training {
   #next = null;
 
   /**
-   * @param {number} i index of the lane
+   * @param {number} i index of the model
    * @param {import('./lane.js').Report} report
    * @returns {string} the error, if any
    */

@@ -1,5 +1,5 @@
 /**
- * Some properties of an object.
+ * Copies some properties of an object into a new object.
  * @template {object} T
  * @template {keyof T} K
  * @param {T} object

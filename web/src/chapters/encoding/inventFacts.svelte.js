@@ -61,7 +61,7 @@ export class InventFacts {
   );
   measures = $derived(this.#pictured?.measures);
   verdicts = $derived(this.measures && verdictsOf(this.measures));
-  /** The tables of the formulas, each with a built-in one for comparison. @type {Map[]} */
+  /** The tables of the formulas, each with a built-in table for comparison. @type {Map[]} */
   maps = $derived.by(() => {
     const tables = this.#pictured?.tables?.[0];
     return /** @type {const} */ (['added', 'bias']).flatMap((field) => {

@@ -31,7 +31,7 @@ test('positions are whole, distinct, ascending, and range from 0 to 2^24', () =>
   }
 });
 
-test('the largest error has its position, and errors at the usual lengths of a text are small', () => {
+test('the largest error is reported with its position, and errors at the usual lengths of a text are small', () => {
   const { usual } = finish(measure(attn, { width: 32, base: 10000 }));
   const found = largestOf(usual);
   const row = positions.indexOf(found.position);

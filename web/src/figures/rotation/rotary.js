@@ -92,7 +92,7 @@ export function spreadAlongDiagonals({ data, rows }) {
 
 /**
  * The contribution of a pair of numbers to the score, and the angle from the key's hand to the
- * query's, clockwise in degrees.
+ * query's hand, clockwise in degrees.
  * @param {Moved} moved
  * @param {number} pair
  */

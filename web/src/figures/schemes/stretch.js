@@ -2,7 +2,7 @@ import { scalingOf, schemes } from './schemes.js';
 
 /** @typedef {import('./schemes.js').SchemeName} SchemeName */
 
-/** The rules that stretch a rotary embedding. */
+/** Names of the scaling rules that stretch a rotary embedding to longer texts. */
 export const rules = /** @type {const} */ (['linear', 'dynamic', 'yarn', 'llama3']);
 
 /**

@@ -44,7 +44,8 @@ export class Pages extends Layered {
   /** @type {{ key: string, logits: Float32Array, width: number, probabilities: number[], weights: Float32Array } | null} */
   #kept = null;
   /**
-   * The last sentences, with the values between the layers as far as they have been computed.
+   * The most recent sentences, and the values between the layers that have been computed for them
+   * so far.
    * @type {{ key: string, embedding: import('attn').Tensor, reading: ReturnType<LanguageModel['read']> }[]}
    */
   #readings = [];

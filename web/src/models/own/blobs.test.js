@@ -48,7 +48,7 @@ test('blobs of several revisions are rejected', async () => {
   await assert.rejects(withNames([weights('a'), weights('b'), config()]), several);
 });
 
-test('files with names keep them', async () => {
+test('files with names keep their names', async () => {
   const whole = [config(), new File([], 'model.safetensors')];
   assert.equal(await withNames(whole), whole);
   const elsewhere = [blob('{"model_type":"llama"}', 'other')];

@@ -257,8 +257,9 @@ model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${v
 }
 
 /**
- * Conditions in JavaScript, two for each habit: one selects the queries to count, the other the
- * keys that a head with this habit attends to.
+ * Conditions in JavaScript, two for each habit, such as attending to the previous token. One
+ * condition selects the queries to count. The other selects the keys that a head with this habit
+ * attends to.
  */
 const looks = {
   previousToken: { queries: 'i >= 2', keys: 'j === i - 1' },

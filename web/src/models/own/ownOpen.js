@@ -24,7 +24,7 @@ async function jsonOf(file) {
 }
 
 /**
- * The source of a model's positions.
+ * The kind of a model's positions.
  * @param {import('attn').LanguageModelDescription} description
  */
 function positionsOf({ maxPositions, sinusoidal, layers }) {

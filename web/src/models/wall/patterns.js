@@ -42,6 +42,7 @@ export function reversed(ids, isKept) {
 }
 
 /**
+ * Measures the shares of a head's attention in a sentence.
  * @param {Float32Array} weights (n, n)
  * @param {Float32Array} others (n, n): the same head's weights for the words in reverse order
  * @param {readonly (readonly number[])[]} twins the other positions of each token, from `twinsOf()`

@@ -13,7 +13,7 @@ export const properties = {
   /** Locked cells: token and column of the input; query and key of the weights. */
   inputCell: cell(4096),
   weightCell: cell(4096),
-  /** Order of the heads on the wall. */
+  /** Order of the heads on the wall, the figure with a small picture of every head. */
   wallOrder: choice(
     /** @type {'layer' | import('../../models/wall/patterns.js').Pattern} */ ('layer'),
     ['layer', ...patterns],

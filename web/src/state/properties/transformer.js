@@ -32,7 +32,10 @@ export const properties = {
   topK: integer(40, limits.topK),
   draw: integer(1, limits.draw),
 
-  /** Which queries may not look at which keys, where a new cut applies, and the followed token. */
+  /**
+   * The cuts (keys that a query may not look at), the layers and heads of a new cut, and the token
+   * whose probability is followed.
+   */
   cuts: cuts(maxCuts, { layers: 128, heads: 128, tokens: maxCuttable }),
   cutScope: choice(/** @type {import('../../core/cuts.js').Scope} */ ('head'), [
     'head',
