@@ -44,11 +44,14 @@ class ATTN_API FeedForward : public Module {
 
   /// `x` is (N, d_model) or (B, N, d_model); `output` has the same shape with out_features as the
   /// last size. Both may have any strides. `output` may be `x` itself; otherwise the two must not
-  /// overlap. Needs memory for B·N·dim_feedforward floats. Each Linear and the activation have the
-  /// errors stated in their headers; the second layer multiplies the errors of the first by its
-  /// weights. `x` and `output` may have any element types, as in Linear; the values in between are
-  /// float32. Throws kInvalidArgument for a null data pointer or a dropout probability outside [0,
-  /// 1]. May also throw kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws, `output` is
+  /// overlap. `x` and `output` may have any element types, as in Linear; the values in between are
+  /// float32. Needs memory for B·N·dim_feedforward floats.
+  ///
+  /// Error: each Linear and the activation have the errors stated in their headers; the second
+  /// layer multiplies the errors of the first by its weights.
+  ///
+  /// Throws kInvalidArgument for a null data pointer or a dropout probability outside [0, 1]. May
+  /// also throw kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws, `output` is
   /// unchanged.
   ///
   /// Intermediates: "linear1.output", "hidden" (after f and dropout) and "linear2.output".

@@ -44,12 +44,16 @@ class ATTN_API GatedFeedForward : public Module {
   const GatedFeedForwardOptions& options() const noexcept { return options_; }
 
   /// `x` and `output` are (N, d_model) or (B, N, d_model) and may have any strides. `output` may be
-  /// `x` itself; otherwise the two must not overlap. Needs memory for 2·B·N·dim_feedforward floats.
-  /// Each Linear and the activation have the errors stated in their headers; the last layer
-  /// multiplies the earlier errors by its weights. `x` and `output` may have any element types, as
-  /// in Linear; the values in between are float32. Throws kInvalidArgument for a null data pointer,
-  /// an undefined activation or a dropout probability outside [0, 1]. May also throw
-  /// kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws, `output` is unchanged.
+  /// `x` itself; otherwise the two must not overlap. `x` and `output` may have any element types,
+  /// as in Linear; the values in between are float32. Needs memory for 2·B·N·dim_feedforward
+  /// floats.
+  ///
+  /// Error: each Linear and the activation have the errors stated in their headers; the last layer
+  /// multiplies the earlier errors by its weights.
+  ///
+  /// Throws kInvalidArgument for a null data pointer, an undefined activation or a dropout
+  /// probability outside [0, 1]. May also throw kShapeMismatch, kSizeOverflow or std::bad_alloc. If
+  /// it throws, `output` is unchanged.
   ///
   /// Intermediates: "gate_proj.output", "up_proj.output", "hidden" (the last layer's input) and
   /// "down_proj.output".

@@ -38,20 +38,24 @@ class ATTN_API Linear : public Module {
   std::int64_t out_features() const noexcept { return out_features_; }
 
   /// `x` is (N, in_features) or (B, N, in_features); `output` has the same shape with out_features
-  /// as the last size. Both may have any strides and must not overlap. Each output is within
-  /// (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value for the weights as stored.
-  /// Storing a weight rounds it, with a relative error of at most 2^-11 for float16 and 2^-8 for
-  /// bfloat16 (see Float16 and BFloat16). With either type, outputs are bit-identical to outputs
-  /// with float32 weights of the same values, unless inputs are rounded (see WeightFormat). If
-  /// inputs are rounded and the instruction set has bfloat16 products, outputs are within the same
-  /// bound of the exact value for the rounded x. Rounding x changes that value by at most 2^-8 ·
-  /// Σ|x·w|. Magnitudes below 2^-126 then count as zero. Throws kInvalidArgument for a null data
-  /// pointer. May also throw kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws,
-  /// `output` is unchanged. Intermediate: "output".
+  /// as the last size. Both may have any strides and must not overlap. Intermediate: "output".
   ///
   /// `x` and `output` may have any element types. The result is computed from the exact values of x
-  /// and rounded once if `output` is not float32 (see Float16 and BFloat16). Rounding inputs to
-  /// bfloat16 does not change a bfloat16 `x`.
+  /// and rounded once if `output` is not float32 (see Float16 and BFloat16).
+  ///
+  /// Error: each output is within (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value for
+  /// the weights as stored. Storing a weight rounds it, with a relative error of at most 2^-11 for
+  /// float16 and 2^-8 for bfloat16 (see Float16 and BFloat16). With either type, outputs are
+  /// bit-identical to outputs with float32 weights of the same values, unless inputs are rounded
+  /// (see WeightFormat).
+  ///
+  /// If inputs are rounded to bfloat16 and the instruction set has bfloat16 products, outputs are
+  /// within the same bound of the exact value for the rounded x. Rounding x changes that value by
+  /// at most 2^-8 · Σ|x·w|; it does not change a bfloat16 `x`. Magnitudes below 2^-126 then count
+  /// as zero.
+  ///
+  /// Throws kInvalidArgument for a null data pointer. May also throw kShapeMismatch, kSizeOverflow
+  /// or std::bad_alloc. If it throws, `output` is unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;

@@ -53,14 +53,18 @@ struct TransformerDecoderLayerCall {
   /// the beginning of the sequence (see MultiHeadAttentionCall), so a causal layer gives the same
   /// results token by token as for the whole sequence.
   TransformerDecoderLayerState* state = nullptr;
-  /// Receives intermediates: "self_attn.…" and "multihead_attn.…" (see MultiHeadAttentionCall);
-  /// "linear1.output", "hidden" and "linear2.output" (FeedForward) or the names in
-  /// GatedFeedForward; "norm1.output" and so on for each norm of the layer; and "output". The
-  /// residual stream is "resid_pre", which is x, and its sums after each sublayer: "resid_mid"
-  /// after self-attention, "resid_mid_cross" after cross attention and "resid_post" after the
-  /// feed-forward network. With post-norm, the sums are given before they are normalised.
-  /// "attn_out", "cross_attn_out" and "mlp_out" are the values that the sublayers add to the
-  /// stream.
+  /// Receives intermediates:
+  ///
+  /// - "self_attn.…" and "multihead_attn.…"; see MultiHeadAttentionCall.
+  /// - "linear1.output", "hidden" and "linear2.output", as in FeedForward, or the names in
+  ///   GatedFeedForward.
+  /// - "norm1.output" and so on for each norm of the layer, and "output".
+  /// - "attn_out", "cross_attn_out" and "mlp_out": the values that the sublayers add to the
+  /// residual
+  ///   stream.
+  /// - "resid_pre" (x), "resid_mid", "resid_mid_cross" and "resid_post": the residual stream before
+  ///   the first sublayer, and after self-attention, cross attention and the feed-forward network.
+  ///   With post-norm, the last three are the sums before they are normalised.
   Intermediates* intermediates = nullptr;
 };
 

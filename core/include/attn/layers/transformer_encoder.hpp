@@ -119,12 +119,17 @@ struct TransformerEncoderLayerCall {
   /// cache (see MultiHeadAttentionCall). A causal layer gives the same results token by token as
   /// for the whole sequence.
   KeyValueCache* cache = nullptr;
-  /// Receives intermediates: "self_attn.…" (see MultiHeadAttentionCall); "linear1.output", "hidden"
-  /// and "linear2.output" (FeedForward) or the names in GatedFeedForward; "norm1.output" and so on
-  /// for each norm of the layer; and "output". The residual stream has TransformerLens' names:
-  /// "resid_pre" (x), "resid_mid" (x + attn_out) and "resid_post" (h + mlp_out), with "attn_out" =
-  /// dropout(self_attn(…)) and "mlp_out" = dropout(feed_forward(…)). With post-norm, "resid_mid"
-  /// and "resid_post" are the sums before they are normalised.
+  /// Receives intermediates:
+  ///
+  /// - "self_attn.…"; see MultiHeadAttentionCall.
+  /// - "linear1.output", "hidden" and "linear2.output", as in FeedForward, or the names in
+  ///   GatedFeedForward.
+  /// - "norm1.output" and so on for each norm of the layer, and "output".
+  /// - "attn_out", which is dropout(self_attn(…)), and "mlp_out", which is
+  ///   dropout(feed_forward(…)): the values that are added to the residual stream.
+  /// - "resid_pre" (x), "resid_mid" (x + attn_out) and "resid_post" (h + mlp_out): the residual
+  ///   stream, with TransformerLens' names. With post-norm, "resid_mid" and "resid_post" are the
+  ///   sums before they are normalised. TransformerEncoderLayer defines h.
   Intermediates* intermediates = nullptr;
   /// Changes intermediates while they are computed. Null means no changes.
   const Interventions* interventions = nullptr;

@@ -88,10 +88,15 @@ struct LanguageModelCall {
   Tensor hidden = {};
   /// Receives the output of the pooler, (B, E) or (E). May be none.
   Tensor pooled = {};
-  /// Receives intermediates: "embedded", the input of the first layer; "encoder.…" for the stack;
-  /// and "project_in.output", "embedding_norm.output", "transform.output", "transform_norm.output",
-  /// "project_out.output", "output.output" (logits before final_softcap) and "pooler.output"
-  /// (before tanh).
+  /// Receives intermediates:
+  ///
+  /// - "embedded": the input of the first layer.
+  /// - "encoder.…": the intermediates of the stack; see TransformerEncoderCall.
+  /// - "project_in.output", "embedding_norm.output", "transform.output", "transform_norm.output"
+  /// and
+  ///   "project_out.output".
+  /// - "output.output": the logits before final_softcap.
+  /// - "pooler.output": the output of the pooler before tanh.
   Intermediates* intermediates = nullptr;
   /// Changes intermediates while they are computed. Null means no changes.
   const Interventions* interventions = nullptr;
