@@ -29,13 +29,15 @@ const kComments =
 const kMarks = /^[ \t]*(?:\/\/+<?|\/?\*+\/?)|\*\/$/gm;
 const kLiterals = /'[^'\n]{3,}'|`[^`]{3,}`|"[^"\n]{3,}"(?:\s*"[^"\n]+")*/g;
 const kThrown =
-  /\b(fail(?!_file|_missing|_kept|_row)\w*|refuse|(?!explained|k[A-Z])\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
+  /\b(fail(?!_file|_missing|_kept|_row)\w*|refuse|(?!explained|k[A-Z])\w*Error|invalid|mismatch|wrong)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
 const kSentences =
   /\b(?:const sentence =|explainedError\(\s*'\w+',\s*'?\w+'?,)\s*(['"`])((?:(?!\1).)+)\1/g;
 /** Attributes that contain no sentence. */
 const kAttributes = /\b(?:class|style|d|transform)(?:="[^"]*"|={`[^`]*`})/g;
 /** Literals that are code, such as paths, calls and class names. */
 const kCode = /\\|=>|[<>]|[\d}]px|\w\(|^[./@#[]|: \w+,$|\?\?|\|\|/;
+/** Values in template literals. */
+const kInserted = /\$\{(?:[^{}]|\{[^{}]*\})*\}/g;
 const kTokens = /(["'`])(?:\\[^]|(?!\1)[^\\])*\1|[\w.:>-]+|\S/g;
 
 /** @param {string} text  @param {RegExp} pattern */
@@ -57,10 +59,7 @@ function* messages(file, text) {
       else if (token === ',' && !open.length) parts.push('');
       else if (!open.includes('(') && (quote || /^-?\w/.test(token))) {
         const part = quote
-          ? token
-              .slice(1, -1)
-              .replaceAll('\\n', ' ')
-              .replace(/\$\{[^}]*\}/g, '…')
+          ? token.slice(1, -1).replaceAll('\\n', ' ').replace(kInserted, '…')
           : '…';
         parts.push((parts.pop() + part.replaceAll('\\', '')).replace('……', '…'));
       }
@@ -69,12 +68,15 @@ function* messages(file, text) {
     if (thrower === 'refuse') parts.splice(1, 0, '…');
     if (!/\p{L}{2}.* /u.test(parts.slice(-2).join(' '))) continue;
     const [name, got, needs] = thrower === 'argumentError' ? parts : ['…', '…', ...parts].slice(-3);
+    // The functions of the custom elements take the name of the argument and a whole sentence.
+    const isNamed = parts.length === 2 && /^(?:mismatch|wrong)$/.test(thrower);
     const isWhole = parts.length < (/Error$|^failure$/.test(thrower) ? 3 : 2);
-    if (!isWhole) yield `${name}: got ${got}, needs ${needs}`;
+    if (isNamed) yield parts.join(': ');
+    else if (!isWhole) yield `${name}: got ${got}, needs ${needs}`;
     else if (file.endsWith('.js')) yield parts[0];
   }
   for (const [, , sentence] of source.matchAll(kSentences)) {
-    yield `…: ${sentence.replace(/\$\{[^}]*\}/g, '…')}`;
+    yield `…: ${sentence.replace(kInserted, '…')}`;
   }
 }
 
@@ -119,7 +121,7 @@ function items(file) {
     const written = file.endsWith('.svelte') ? markup : [];
     const literals = all(text.replace(kComments, '').replace(kAttributes, ''), kLiterals);
     const sentences = literals.filter((literal) => !kCode.test(literal));
-    return [...written, ...sentences.map((text) => text.slice(1, -1).replace(/\$\{[^}]*\}/g, '…'))];
+    return [...written, ...sentences.map((text) => text.slice(1, -1).replace(kInserted, '…'))];
   }
   // A pattern of paths may look like the beginning of a comment.
   const comments = all(text.replaceAll("'**/", "'"), kComments).map((comment) =>
