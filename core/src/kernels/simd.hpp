@@ -222,7 +222,7 @@ ATTN_INLINE Floats<Isa> divide(Floats<Isa> a, Floats<Isa> b) noexcept {
 /// Adding this constant rounds a float of magnitude below 2^22 to an integer, which is then in the
 /// low bits.
 inline constexpr float kRounder = 12582912.0F;  // 1.5·2^23
-/// kRounder plus the bias of a float's exponent.
+/// kRounder plus the bias of the exponent of float32.
 inline constexpr float kExponentRounder = kRounder + 127.0F;
 
 /// Replaces x by 2^(x − m), for x ≤ m + 1 and an integer m of magnitude below 2^22; NaN stays NaN.

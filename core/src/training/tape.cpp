@@ -251,7 +251,8 @@ void TapeData::require_gradients() const {
 }
 
 void TapeData::keep(std::shared_ptr<const void> owner) {
-  // The steps of one layer are adjacent, so comparing with the last owner finds most duplicates.
+  // The steps of one layer follow each other and have the same owner, so a comparison with the last
+  // owner avoids most duplicates.
   if (kept.empty() || kept.back() != owner) kept.push_back(std::move(owner));
 }
 
