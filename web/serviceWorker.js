@@ -1,8 +1,8 @@
 // Caches the page, so that it opens without a network after the first visit.
 //
-// A new version is installed alongside the old version and waits until no tab of this page is open,
-// so that tabs of the old version still find chapters that they have not loaded yet. All cache
-// names contain this project's name and the page's folder; other caches are left alone.
+// A new version is installed alongside the old version, and waits until no tab of this page is
+// open. Until then, tabs of the old version still find chapters that they have not loaded yet. All
+// cache names contain this project's name and the page's folder; other caches are left alone.
 
 import { clientsClaim, setCacheNameDetails } from 'workbox-core';
 import { precacheAndRoute, PrecacheFallbackPlugin } from 'workbox-precaching';

@@ -59,7 +59,7 @@ export async function usedFonts() {
       text: ascii.replace(/[^A-Za-z3+ ]/g, ''),
     },
     { ...labels, file: sans, text: latin },
-    // The same characters as in fonts.css.
+    // Keep these characters in step with fonts.css.
     { ...labels, ...katex('Main-Regular'), text: '←→√∝∞≈≤≥⌈⌉' },
     { ...labels, ...katex('Math-Italic'), text: 'βδλσω' },
     ...Object.entries(characters).map(([face, used]) => ({

@@ -94,7 +94,7 @@ export class Decoder {
   }
 }
 
-/** @param {Float32Array} a @param {Float32Array} b of the same length */
+/** @param {Float32Array} a @param {Float32Array} b an array of the same length as `a` */
 const same = (a, b) => a.every((value, i) => value === b[i]);
 
 /**

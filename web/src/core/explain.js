@@ -81,7 +81,7 @@ export function explain(stage, { row, column }, { stages, scores }, parameters, 
       const [length, width] = v.shape;
       const head = Math.floor(column / depth);
       const weights = stages[`weights${head}`];
-      // If the weights are missing, the figure does not draw this head.
+      // The weights are missing if the figure does not draw this head.
       if (!weights) return { terms: [], operands: [] };
       const at = Math.floor(head / shared) * depth + (column % depth);
       const values = Array.from({ length }, (_, j) => v.data[j * width + at]);

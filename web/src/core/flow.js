@@ -27,8 +27,9 @@
  */
 
 /**
- * Differences from a standard block: no norms before or after attention and the feed-forward
- * network, the first head drawn, a gate, norms of the outputs that are added to the residual, and a
+ * Differences from a standard block. noNorms: no norms before or after attention and the
+ * feed-forward network; firstHead: the first of the drawn heads; gated: a feed-forward network with
+ * a gate; normsOutputs: norms of the outputs that are added to the residual; parallel: a
  * feed-forward network that reads the block's input, in parallel with attention.
  * @typedef {{ noNorms?: boolean, firstHead?: number, gated?: boolean, normsOutputs?: boolean,
  *   parallel?: boolean }} Variation

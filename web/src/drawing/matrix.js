@@ -123,7 +123,13 @@ export function pixelsOfCell(width, height, ratio) {
   return { isSmall, wide: pixelsIn(width), high: pixelsIn(height) };
 }
 
-/** Repeats each pixel. @param {Uint32Array} from @param {number} columns @param {number} wide @param {number} high */
+/**
+ * Repeats each pixel, so that it becomes `wide` pixels wide and `high` pixels high.
+ * @param {Uint32Array} from
+ * @param {number} columns
+ * @param {number} wide
+ * @param {number} high
+ */
 function enlarged(from, columns, wide, high) {
   const width = columns * wide;
   const pixels = new Uint32Array(from.length * wide * high);

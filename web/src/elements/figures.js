@@ -73,13 +73,13 @@ if (globalThis.customElements) {
 }
 
 /**
- * Numbers that Python sent as bytes, { data, shape, dtype }, as a tensor.
+ * Converts numbers that Python sent as bytes, { data, shape, dtype }, to a tensor.
  * @param {any} value
  */
 function fromPython(value) {
   if (!(value?.data instanceof DataView)) return value;
   const { data, shape, dtype = 'float32' } = value;
-  if (dtype !== 'float32') throw new TypeError(`got dtype ${dtype}, needs float32`);
+  if (dtype !== 'float32') throw new TypeError(`the tensor has dtype ${dtype}, needs float32`);
   // Copy the bytes, because a Float32Array cannot begin at every address.
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice();
   return { data: new Float32Array(bytes.buffer), shape };

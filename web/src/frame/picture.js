@@ -401,8 +401,9 @@ export async function toPng(element, about, look) {
     const image = new Image();
     image.src = url;
     await image.decode();
-    // At least two pixels per CSS pixel for paper and screens, and at least 1600 pixels wide for
-    // slides (1920 if the picture fills a slide), but within the sizes that browsers support.
+    // Use at least two pixels per CSS pixel for paper and screens. For slides, use a width of at
+    // least 1600 pixels (1920 if the picture fills a slide). Stay within the sizes that browsers
+    // support.
     const least = look.wide ? 1920 : 1600;
     const ratio = Math.min(Math.max(2, least / width), 8000 / Math.max(width, height));
     const canvas = new OffscreenCanvas(Math.round(width * ratio), Math.round(height * ratio));

@@ -1,7 +1,7 @@
 import { properties } from '../state/properties/encoding.js';
 
 /**
- * Inventions to start from.
+ * Examples of positional schemes that the reader can start from.
  * @type {Record<'sinusoid' | 'alibi' | 'triangle' | 'gaussian' | 'binary' | 'spiral' | 'random', import('./invention.js').Written>}
  */
 export const examples = {

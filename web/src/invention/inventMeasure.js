@@ -147,7 +147,7 @@ function varyingOf(attn, { data, shape: [n, d] }) {
   return all > 0 ? Math.sqrt(squareOf(attn, differenceOf(attn, values, repeated)) / all) : 0;
 }
 
-/** Some rows of a matrix. @param {Tensor} x @param {number} first @param {number} end */
+/** Rows first … end − 1 of a matrix. @param {Tensor} x @param {number} first @param {number} end */
 function rowsOf({ data, shape: [, d] }, first, end) {
   return { data: data.subarray(first * d, end * d), shape: [end - first, d] };
 }

@@ -11,7 +11,7 @@ export const version = 2;
 /** @typedef {import('./properties/property.js').Property<any>} AnyProperty */
 
 /**
- * What settings in links mean, by version.
+ * The properties that read the settings of a link, by the version of the link.
  * @type {Record<number, Record<keyof Settings, AnyProperty>>}
  */
 const meanings = { 1: firstVersion, 2: properties };

@@ -3,7 +3,9 @@ export const credit = {
   identity: 'identity projections',
   /** @param {number} seed */
   random: (seed) => `random projections, seed ${seed}`,
-  /** @param {{ layer: number, head: number, own: boolean }} given layer and head: from 1 */
+  /**
+   * @param {{ layer: number, head: number, own: boolean }} given layer and head are counted from 1
+   */
   learned: ({ layer, head, own }) =>
     `layer ${layer}, head ${head} of ${own ? 'a model from files' : 'the language model'}`,
   /** @param {number} width */

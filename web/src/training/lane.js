@@ -240,7 +240,7 @@ export class Lane {
         if (!saved || !suits(saved, this.#options)) return { saved, fits: false };
         const own = Object.entries(this.#model.stateDict());
         const other = file.tensors.find(({ name }) => !own.some(([each]) => each === name));
-        if (other) throw new Error(`this model has no ${other.name}`);
+        if (other) throw new Error(`this model has no parameter ${other.name}`);
         this.#spare().loadStateDict(file);
       } finally {
         file.dispose();

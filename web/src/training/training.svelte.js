@@ -378,7 +378,7 @@ export class Training {
     if (turn === this.#turn) this.#kept = { step, lanes: of };
   }
 
-  /** Discards everything after a step. @param {number} step */
+  /** Discards all results after a step. @param {number} step */
   #goBack(step) {
     for (const lane of this.#progress) {
       lane.step = step;

@@ -323,7 +323,7 @@ export class Source {
 
   /**
    * @param {number} count
-   * @param {number} stream the first stream
+   * @param {number} stream the first of the streams of random numbers
    * @param {(ids: Int32Array, targets: Int32Array) => boolean} [isLeftOut]
    * @returns {Examples}
    */

@@ -249,7 +249,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
       : [[turn, box(ending).y + height + 3]]
   );
   if (parallel) {
-    // The second norm is below the input.
+    // The second norm is drawn below the input.
     const { x: across } = middle(box('x'));
     line('x', fed, [
       [across, box('x').y + height + 3],

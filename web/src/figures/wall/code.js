@@ -5,10 +5,10 @@ import { cxx, js } from '../../programs/writers.js';
 
 /**
  * Programs that compute the behaviour of each head of the language model. They print one line per
- * head, layer by layer. A line has five shares of the head's attention: the shares to the previous
- * token, to the first token, to other occurrences of the query's token (with a causal mask, only
- * earlier ones) and to the tokens after these occurrences, and the share that depends only on
- * positions.
+ * head, layer by layer. A line has five shares of the head's attention. Four shares go to the
+ * previous token, to the first token, to other occurrences of the query's token (with a causal
+ * mask, only earlier ones), and to the tokens after these occurrences. The fifth share depends only
+ * on positions.
  * @param {import('../../core/sentence.js').SentenceSettings} given
  * @param {import('../../models/language/languagePrograms.js').Learned} learned
  */

@@ -325,7 +325,7 @@ export class OwnModel {
     return this.#next.write(given);
   }
 
-  /** The model's positions. */
+  /** How the model represents positions, for the figures that draw positions. */
   places() {
     return this.facts.positions === 'learned'
       ? learnedPlaces(this.#attn, this.#model.parameter('positions.weight'))

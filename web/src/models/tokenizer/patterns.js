@@ -43,8 +43,9 @@ const symbols =
 
 /**
  * Rewrites syntax that `@huggingface/tokenizers` does not translate. Atomic groups and possessive
- * quantifiers become lookaheads, into which JavaScript does not backtrack either. Case-insensitive
- * matching includes the two letters outside ASCII that are equivalent to ASCII letters.
+ * quantifiers become lookaheads, because JavaScript does not backtrack into a lookahead.
+ * Case-insensitive matching includes the two letters outside ASCII that are equivalent to ASCII
+ * letters.
  * @param {string} source
  */
 function prepared(source) {

@@ -25,7 +25,10 @@ export const label = (matrix, rows, columns) => `${matrix}, ${rows} by ${columns
 export const values = 'values';
 export const weights = 'attention weights';
 
-/** How activations are written. @type {Record<import('attn').Activation, string>} */
+/**
+ * Names of the activation functions in the equations.
+ * @type {Record<import('attn').Activation, string>}
+ */
 export const activationNames = {
   ...{ relu: 'ReLU', gelu: 'GELU', geluTanh: 'GELU', silu: 'SiLU' },
   ...{ tanh: 'tanh', sigmoid: 'sigmoid' },

@@ -3,7 +3,7 @@
 export const title = 'Six ways to say where a word is, and six more';
 /**
  * @param {{ tokens: number, head: number, schemes: number, weights: { title: string, weight: string
- *   | null }[] }} of weights: of the selected cell
+ *   | null }[] }} of weights: the weight of the selected cell in each scheme
  */
 export const summary = ({ tokens, head, schemes, weights }) =>
   `The same ${tokens} tokens and the same projections of head ${head + 1} under ${schemes} positional schemes. ${weights
@@ -16,7 +16,7 @@ export const range =
 /** The selected pair of words in a single scheme. */
 export const pair = '{query} and {key}';
 export const cell = '{title}, {where}: {value}';
-/** Parts of a scheme’s matrix. */
+/** How the figure names a cell of a scheme’s matrix. */
 export const position = (/** @type {number} */ row, /** @type {number} */ column) =>
   `position ${row}, column ${column}`;
 export const wave = (

@@ -23,7 +23,7 @@ export const names = {
 export const label = (name, rows, columns) => `${name}, ${rows} by ${columns}`;
 /** Titles of the pictures, next to their symbols. */
 export const input = 'input';
-/** @param {string[]} treated what is done to them */
+/** @param {string[]} treated what is done to the queries, such as a rotation */
 export const queries = (treated) => ['queries', ...treated].join(', ');
 /** @param {string[]} treated */
 export const keys = (treated) => ['keys', ...treated].join(', ');
