@@ -43,9 +43,9 @@ export const kWindow = { left: true, right: true };
  *   one. The numbers start at 0, never decrease, and end with Nq. Each sequence attends only to
  *   itself, and `diagonal`, `causal`, `window` and distances count from its own first query and
  *   key. Cannot be combined with `mask`, `bias`, `validLens`, `keyLens` or results of shape
- *   (B, Hq, Nq, Nk), nor, in layers, with a cache
- * @property {Integers} [cuSeqlensK]  the same for the keys, ending with Nk, if the sequences have
- *   different numbers of queries and keys; `cuSeqlens` by default
+ *   (B, Hq, Nq, Nk). In layers, it cannot be combined with a cache
+ * @property {Integers} [cuSeqlensK]  like `cuSeqlens`, but for the rows of keys and values; ends
+ *   with Nk. Pass it if sequences have different numbers of queries and keys. `cuSeqlens` by default
  * @property {Mask} [mask]  broadcasts to (B, Hq, Nq, Nk) from the right. If the last size is
  *   between 2 and Nk, the keys beyond it are excluded
  */
@@ -56,8 +56,9 @@ export const kWindow = { left: true, right: true };
  * @property {number} [scale]  factor on q·k; 1/√D by default
  * @property {TensorLike} [relativeKeys]  Shaw's relative keys, (2k+1, D) or (Hq, 2k+1, D). Row c
  *   is for distance c − k, and the outer rows also cover larger distances. Adds scale · q·a_c to the score
- * @property {TensorLike} [relativeValues]  (2k+1, Dv) or (Hq, 2k+1, Dv): output_i += Σ_j weight_ij ·
- *   a_c. Must have the same k as `relativeKeys`
+ * @property {TensorLike} [relativeValues]  (2k+1, Dv) or (Hq, 2k+1, Dv). Adds Σ_j weight_ij · a_c to
+ *   output_i, where row c depends on the distance as in `relativeKeys`. Must have the same k as
+ *   `relativeKeys`
  * @property {number} [softcap]  c; if c > 0, scores become c·tanh(score / c)
  * @property {TensorLike | ArrayLike<number>} [alibiSlopes]  (Hq,): adds −slope_h · |distance|; see
  *   `alibiSlopes()`

@@ -32,10 +32,10 @@ import { kBuckets } from './t5Bias.js';
 /**
  * Positions of the tokens in a call, for a layer with rotary positions.
  * @typedef {object} PositionsOption
- * @property {ArrayLike<number> | NumbersLike} [positions]  by default derived from the token order,
- *   the diagonal and a cache. (N,) or (B, N). With several axes (see the layer's `sections`), (A,
- *   B, N), or (A, 1, N) if the batch shares the positions, like Qwen2-VL's position_ids. Causal
- *   order, windows and all other positions still follow the order of the tokens
+ * @property {ArrayLike<number> | NumbersLike} [positions]  (N,) or (B, N). With several axes (see
+ *   the layer's `sections`), (A, B, N), or (A, 1, N) if the batch shares the positions, like
+ *   Qwen2-VL's position_ids. By default, positions follow from the token order, the diagonal and a
+ *   cache. Causal order, windows and all other positions always follow the order of the tokens
  */
 
 /**

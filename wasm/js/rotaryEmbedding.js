@@ -98,9 +98,10 @@ const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
 /**
  * Rule that assigns an axis to each pair, for positions with several axes. With `'sections'`, the
  * first axis rotates the pairs of the first section, and so on (Qwen2-VL's M-RoPE). With
- * `'interleaved'`, axis j modulo the number of axes rotates pair j while that axis has pairs left
- * in its section, and the first axis rotates all other pairs (Qwen3-VL). `'axial'` is like
- * `'sections'`, but frequencies start again in each section (vision transformers).
+ * `'interleaved'`, the axes take turns: axis j modulo the number of axes rotates pair j, as long as
+ * that axis has pairs left in its section. The first axis rotates all other pairs (Qwen3-VL).
+ * `'axial'` is like `'sections'`, but frequencies start again in each section (vision
+ * transformers).
  * @typedef {'sections' | 'interleaved' | 'axial'} RotaryAxes
  */
 
@@ -114,7 +115,7 @@ const kAxes = /** @type {const} */ (['sections', 'interleaved', 'axial']);
  * @property {ArrayLike<number>} [frequencies]  ω_0 … ω_(d/2−1) in radians per position, instead of
  *   base and scaling
  * @property {Integers} [sections]  for positions with several axes, such as time, height and width: the number
- *   of pairs for each axis, d/2 in total. `mrope_section` in Hugging Face's Transformers
+ *   of pairs for each axis, d/2 in total. Hugging Face's Transformers calls this `mrope_section`
  * @property {RotaryAxes} [axes]  `'sections'` by default
  */
 
