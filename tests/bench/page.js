@@ -469,7 +469,7 @@ export async function measureWork(pageWork) {
       await solver.run(1);
     } catch (error) {
       const reason = String(error instanceof Error ? error.message : error);
-      // The message contains paths from the machine on which the peer was built.
+      // Shortens the message, which contains paths from the machine on which the peer was built.
       failed[name] = reason.replace(/\S+\//g, '').replace(/\s+/g, ' ').trim().slice(0, 300);
       continue;
     }

@@ -37,7 +37,7 @@ const shown = (page) => page.locator('figure.only');
 async function openHost(html) {
   const page = await (await site.browser.newContext()).newPage();
   const address = /** @type {import('node:net').AddressInfo} */ (host.address());
-  // Keeps the messages of the frame, and ignores all others.
+  // Gives the frame the height and the title that it reports, and ignores all other messages.
   await page.addInitScript(() =>
     addEventListener('message', ({ source, data }) => {
       const frame = document.querySelector('iframe');

@@ -122,7 +122,7 @@ test('silencing each head shows which heads the prediction depends on', async ()
       .evaluateAll((all) =>
         all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.silenced)),
       );
-  // Three layers with four heads and a feed-forward network each.
+  // The model has three layers, each with four heads and a feed-forward network.
   await becomes(async () => (await changes()).length, 15);
   const byMean = await changes();
   assert.deepEqual(
@@ -131,7 +131,7 @@ test('silencing each head shows which heads the prediction depends on', async ()
   );
   await page.locator('#silence').getByRole('radio', { name: 'zeros' }).check({ force: true });
   await becomes(async () => (await changes())[0] !== byMean[0], true);
-  // A head in the list is the head that the figures show.
+  // A click on a head in the list selects this head in all figures.
   const head = page.locator('#silence').getByRole('button', { name: /^layer 3, head 2/ });
   await head.click();
   await becomes(

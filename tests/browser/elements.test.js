@@ -345,7 +345,7 @@ test('axe finds no problems, in both themes', async () => {
 test('an anywidget host: traits are properties, and the selection returns to the model', async () => {
   await page.evaluate(async ([origin, weights, tokens]) => {
     const { default: widget } = await import(`${origin}/figures.js`);
-    // A minimal host for the widget. Like Jupyter, its model delivers bytes as a DataView.
+    // A minimal host for the widget. As in Jupyter, the host's model delivers bytes as a DataView.
     const bytes = new Uint8Array(2 + 4 * weights.length);
     bytes.set(new Uint8Array(Float32Array.from(weights).buffer), 2);
     /** @type {Record<string, any>} */

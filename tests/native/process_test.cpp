@@ -73,7 +73,7 @@ bool computes_the_same(Context& context, const AttentionOutputs& expected) {
   return same_bits(attend(shared_problem(), context).output, expected.output);
 }
 
-/// Number of calls that the thread started by compute_for_ever() has made.
+/// Number of calls made so far by the thread that compute_for_ever() starts.
 std::atomic<long> calls_so_far{0};
 
 void wait_for_calls(long more) {

@@ -108,7 +108,7 @@ TEST_P(RandomFillTest, normal_numbers_follow_box_and_muller) {
     const long double angle = 2 * std::numbers::pi_v<long double> * words[pair + 1] * 0x1p-32L;
     exact.values[i] =
         static_cast<double>(0.5L + 3 * radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle)));
-    // Half a unit in the last place of the float, plus the error of the core's series.
+    // Allows half a unit in the last place of the float, plus the error of the core's series.
     error.values[i] = 6e-8 * std::abs(exact.values[i]) + 3 * 7 * 1e-11;
   }
   EXPECT_TRUE(is_within(values, exact, error));

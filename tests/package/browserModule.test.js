@@ -108,7 +108,7 @@ const server = createServer((request, response) => {
     return response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
   }
   request.url = url.replace('/attn/', '/dist/');
-  // Workers of an isolated page must be isolated themselves.
+  // An isolated page can start a worker only if the worker's script has the same headers.
   for (const [name, value] of Object.entries(isolation)) response.setHeader(name, value);
   serve(request, response, () => void response.writeHead(404).end());
 });

@@ -339,7 +339,7 @@ def cases_of(tokenizer, texts):
 
 
 def pairs(tokenizer, separator):
-    """Records pairs of sentences. The ids must be those of a text with the separator between both sentences."""
+    """Records pairs of sentences. A text with the separator between both sentences must give the same ids."""
     result = []
     for first, second in (("the cat", "the lady was"), ("a", f"the {separator} a"), ("", "the")):
         encoding = tokenizer.encode(first, second)
@@ -365,7 +365,7 @@ def write(name, record):
 
 
 def pieces_of(pre_tokenizer, i, text):
-    """Returns where pieces begin and end. If their text has changed, returns the pieces instead, for every third line only."""
+    """Returns where pieces begin and end. If the text of the pieces has changed, returns the pieces, but only for every third line."""
     pieces = pre_tokenizer.pre_tokenize_str(text)
     if all(text[start:end] == piece for piece, (start, end) in pieces):
         bounds = [bound for _, bounds in pieces for bound in bounds]

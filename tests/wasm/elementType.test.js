@@ -571,7 +571,8 @@ test('recorded_results_are_float32', async () => {
     assertThrows(forward, 'invalid_argument', /^options: 'outputType' is not an option/);
   }
   assertThrows(() => norm.forwardSum(x, half), 'invalid_argument', /^y: .*needs a Variable/);
-  // Given tensors, the layers accept 'outputType', as they do in a module without training.
+  // When the layers are called with tensors, they accept `outputType`, as in a module without
+  // training.
   for (const layer of /** @type {any[]} */ ([linear, norm, rotary])) {
     const { shape, type } = layer.forward(half, options);
     assert.deepEqual([shape.length, type], [2, 'float16']);

@@ -403,7 +403,7 @@ describe('threads', { skip: lacks('simd128-threads') }, () => {
     const warn = t.mock.method(console, 'warn', () => {});
     const workers = watchWorkers(t, () => DeafWorker);
     const { setTimeout } = globalThis;
-    // The 30 s limit expires at once. Other timers keep their delays.
+    // Makes the limit of 30 s expire at once. Other timers keep their delays.
     t.mock.method(globalThis, 'setTimeout', (/** @type {any} */ body, /** @type {number} */ ms) =>
       setTimeout(body, ms === 30_000 ? 0 : ms),
     );

@@ -151,7 +151,7 @@ export class EncoderDecoderModel extends Layer {
   }
 
   /**
-   * Encodes a source.
+   * Encodes a source sequence.
    * @template {Asked} [N=undefined]
    * @param {Integers} ids  (N,) or (B, N)
    * @param {EncodeCall & IntermediatesOption<N>} [options]  names of intermediates are, for

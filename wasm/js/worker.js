@@ -190,7 +190,7 @@ export async function load(options = {}) {
 
 /** @returns {Worker} */
 function startWorker() {
-  // Computed, because bundlers would follow a URL that is written as a literal.
+  // The URL is computed, because bundlers would follow a URL that is written as a literal.
   const script = new URL(import.meta.url.replace(/[^/]*$/, 'workerScript.js'));
   try {
     if (typeof Worker === 'function') {

@@ -103,7 +103,7 @@ function isProse(text) {
   if (words.startsWith('|') && isRowOfNumbers(words)) return false;
   return (
     /\p{L}{2,} \p{L}+.* ./u.test(words) &&
-    !/@(typedef|import|type)\b|^(<reference|eslint|global) /.test(text)
+    !/@(typedef|import|type)\b|^(<reference|eslint|global|-{4}|@ts-\S+) /.test(text)
   );
 }
 
@@ -111,7 +111,7 @@ function isProse(text) {
 function items(file) {
   const text = readFileSync(join(kRoot, file), 'utf8');
   if (file.endsWith('.md')) {
-    const prose = text.replace(/^```[^]*?^```/gm, '');
+    const prose = text.replace(/^ *```[^]*?^ *```/gm, '');
     // Code and rows of tables are not split into sentences.
     const unbroken = prose.replace(/`[^`]*`|^\|.*/gm, (part) => part.replace(/\s/g, '\u00a0'));
     return unbroken.split(/\n\s*\n|(?<=[.:?!])[ \n](?=[A-Z`*[])|\n(?=[|#-]|\d+\. )/);

@@ -586,8 +586,8 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
           const double offset = biased ? static_cast<double>(bias[at]) : 0;
           const double y = (row[at] - mean) / deviation;
           expected.at({i, c}) = is_nan ? kNaN : y * scale + offset;
-          // One rounding of the sum of x and the addend, followed by a dozen roundings of the
-          // result.
+          // Allows one rounding of the sum of x and the addend, followed by a dozen roundings of
+          // the result.
           bound.at({i, c}) = 8 * kUnit * std::abs(scale) * largest / deviation +
                              24 * kUnit * (std::abs(y * scale) + std::abs(offset));
         }

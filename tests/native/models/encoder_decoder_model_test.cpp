@@ -125,7 +125,7 @@ TEST_P(EncoderDecoderModelTest, padding_changes_nothing) {
     const std::vector<std::int64_t> ids = whole_numbers(want, "ids");
     const std::vector<std::int64_t> targets = whole_numbers(want, "targets");
     const std::int64_t n = std::ssize(ids), m = std::ssize(targets);
-    // The second sentence has three tokens fewer.
+    // The second sentence is three tokens shorter than the first.
     std::vector<std::int64_t> sources = ids, both = targets;
     sources.insert(sources.end(), ids.begin(), ids.end());
     both.insert(both.end(), targets.begin(), targets.end());

@@ -256,7 +256,7 @@ TEST(ModelOverflow, outputs_and_caches_stay_as_they_were) {
   const LanguageModel model =
       attn_test::load_from_memory(with("gpt2",
                                        [](ChangedTensors& t) {
-                                         // Only token 7 overflows.
+                                         // Token 7 is the only token whose numbers overflow.
                                          for (std::int64_t c = 0; c < 20; ++c)
                                            t.at("wte.weight")(7, c) = c % 2 ? 3e38F : -3e38F;
                                        }),

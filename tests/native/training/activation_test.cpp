@@ -89,7 +89,7 @@ TEST_P(ActivationGradientTest, has_its_limits_at_infinity) {
     EXPECT_EQ(dx[1], 0.0F);
     EXPECT_EQ(dx[2], bounded ? 0.0F : 1.0F);
     EXPECT_EQ(dx[3], 0.0F);
-    // As in PyTorch, ReLU passes the gradient through where x is NaN.
+    // As in PyTorch, ReLU passes the gradient on if x is NaN.
     EXPECT_TRUE(activation == Activation::kRelu ? dx[4] == 1.0F : std::isnan(dx[4]));
   }
 }

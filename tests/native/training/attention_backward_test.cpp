@@ -368,7 +368,7 @@ TEST_P(AttentionBackwardTest, packed_sequences_give_the_same_bits_on_any_number_
   }
 }
 
-// NaN in one sequence must not reach the gradients of the others.
+// NaN in one sequence must not reach the gradients of the other sequences.
 TEST_P(AttentionBackwardTest, packed_sequences_do_not_read_each_other) {
   Random random;
   AttentionProblem p({1, 2, 1, 190, 190, 8, 5}, random);

@@ -228,8 +228,8 @@ TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallReplaceTheTermsOfTheLayerAndHa
     attn::MultiHeadAttention layer(options);
     expect_gradients(layer, {x, x, x}, {.attention = {.t5_bias = rule, .causal = true}}, true,
                      context(), all);
-    // Passes one term at a time. A layer that has its own terms provides the others. Then passes
-    // the bias in every shape that broadcasts.
+    // Passes one term at a time. A layer that has its own terms provides the other terms. Then
+    // passes the bias in every shape that broadcasts.
     for (const auto& [name, values] : all) {
       if (name.starts_with("relative")) continue;
       attn::AttentionOptions rest;

@@ -10,8 +10,8 @@ unstable (python3-torch), on the CPU.
 
 expected.safetensors contains, for N tokens: "ids" (N); "weights.0" (H, N, N) and so on, the weights
 of each layer; "hidden" (N, E), the output of the last layer after the last norm; "logits" (N, V);
-and for causal models "greedy" (12), the first four of `ids` and the tokens that follow them if the
-token with the largest logit is chosen each time. That logit exceeds the next by at least 1e-3. BERT
+and for causal models "greedy" (12): the first four of `ids`, followed by the tokens with the largest
+logits, chosen one at a time. Each of these logits exceeds the next smaller one by at least 1e-3. BERT
 also has "token_types" (N) and "pooled" (E). Models without an embedding have "x" (N, E) instead of
 "ids". Numbers are stored as float32, to within 6e-8.
 """
@@ -142,7 +142,7 @@ def linear_frequencies(width, base, rule):
 
 
 def dynamic_frequencies(width, base, rule, most, length):
-    """NTK-aware frequencies for the length of the sequence if it is above `most`."""
+    """NTK-aware frequencies for a sequence of `length` tokens. They differ from the usual ones if `length` exceeds `most`."""
     if length > most:
         ratio = rule["factor"] * length / most - (rule["factor"] - 1)
         base = base * ratio ** (width / (width - 2))
@@ -674,14 +674,14 @@ def main():
     bert_weights(w, sizes, "bert.", BERT_NAMES, BERT_HEAD, True)
     ids, types = w.ids(27), (torch.arange(LENGTH) > 6).long()
     record(path, lambda ids: bert(w, sizes, ids, types, "bert.", BERT_NAMES, BERT_HEAD), ids, False, token_types=types)
-    # With the names of the oldest files.
+    # The file uses the tensor names of the oldest BERT files.
     old = {k.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): v for k, v in w.items()}
     more = {"cls.seq_relationship.weight": torch.ones(2, 21), "cls.seq_relationship.bias": torch.ones(2),
             "bert.embeddings.position_ids": torch.arange(17)[None]}
     save(path / "model.safetensors", old | more, {"format": "pt"})
     save_config(path, config)
 
-    # Without a prefix and a head, like the files of sentence encoders.
+    # BERT without a prefix and without a head, like the files of sentence encoders.
     path, w = folder("bert_plain"), Weights("F16", 4)
     bert_weights(w, sizes, "", BERT_NAMES, None, False)
     ids = w.ids(27)
@@ -705,7 +705,7 @@ def main():
     save_config(path, {"model_type": "distilbert", "vocab_size": 27, "dim": 21, "n_layers": 2, "n_heads": 3, "hidden_dim": 35,
                        "activation": "gelu", "max_position_embeddings": 17, "sinusoidal_pos_embds": False, "dropout": 0.1})
 
-    # Llama: every rule of rotary positions, with the same weights, which are in two files.
+    # Llama with every rule of rotary positions. All rules share the same weights, which are in two files.
     config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 31, "hidden_size": 24,
               "num_hidden_layers": 3, "num_attention_heads": 6, "num_key_value_heads": 2, "intermediate_size": 37,
               "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 500.0, "max_position_embeddings": 64,
@@ -925,7 +925,7 @@ def main():
     save_expected(path, encoder(w, sizes, x, "encoder.", norm_first=True, active=gelu), x=x)
     save(path / "model.safetensors", w, {"format": "pt"})
 
-    # attn's own models, like those of the page. The file contains their options.
+    # attn's own models, like the models of the page. The file contains their options.
     sizes = {"width": 16, "hidden": 27, "heads": 2, "layers": 2}
     for name, positions in (("attn_rotary", "rotary"), ("attn_sinusoidal", "sinusoidal")):
         path, w = folder(name), Weights("F16", 15)

@@ -8,8 +8,8 @@ expected.safetensors contains, for N source tokens and M target tokens: "ids" (N
 whose first token is the start token; "memory" (N, E), the output of the encoder; "hidden" (M, E), the
 output of the decoder after its last norm; "logits" (M, V); the weights of each layer,
 "encoder_weights.0" (H, N, N), "self_weights.0" (H, M, M) and "cross_weights.0" (H, M, N) and so on;
-and "greedy" (8), the tokens that follow the start token if the token with the largest logit is chosen
-each time. That logit exceeds the next by at least 1e-3.
+and "greedy" (8): the tokens with the largest logits after the start token, chosen one at a time. Each of
+these logits exceeds the next smaller one by at least 1e-3.
 """
 
 import math
@@ -130,11 +130,12 @@ def t5_weights(w, c, how):
         w.draw("lm_head.weight", c["vocab_size"], e)
 
 
-# Marian (arXiv:1804.00344): the Transformer of Vaswani et al. 2017, whose sines come before its cosines.
+# Marian (arXiv:1804.00344): the Transformer of Vaswani et al. 2017, with all sines of the positional encoding before
+# all cosines.
 
 
 def sinusoids(count, width):
-    """The first columns are the sines of all frequencies, the other ones are cosines."""
+    """The first columns are the sines of all frequencies, and the other columns are the cosines."""
     angles = torch.arange(count)[:, None] * frequencies(width, 10000.0)
     return torch.cat([torch.sin(angles), torch.cos(angles)[:, : width // 2]], -1)
 

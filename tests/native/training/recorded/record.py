@@ -3,10 +3,9 @@
     python3 record.py [trajectories] [gradients]
 
 writes trajectories.safetensors (training runs of a small GPT, 30 steps each) and
-gradients.safetensors (gradients of single operations) next to this file, or only the file that is
-named. Recorded with PyTorch
-2.14.1 of Debian unstable (python3-torch, libopenblas0-pthread), on the CPU. Other versions give the
-same numbers except for rounding.
+gradients.safetensors (gradients of single operations) next to this file. If you name one of them, only
+that file is written. Recorded with PyTorch 2.14.1 of Debian unstable (python3-torch,
+libopenblas0-pthread), on the CPU. Other versions give the same numbers except for rounding.
 
 Initial parameters, inputs and tokens are float32 numbers, so that the core and PyTorch start from
 the same numbers. Everything is stored as float32. These inputs are therefore exact, and results are
