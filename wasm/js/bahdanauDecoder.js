@@ -182,7 +182,7 @@ export class BahdanauDecoder extends Layer {
    * @template {Asked} [N=undefined]
    * @overload
    * @param {Given<As, NumbersLike>} tokens  (B, T), from 0 to V − 1
-   * @param {Given<As, BahdanauDecoderState>} state  which the call advances by T steps
+   * @param {Given<As, BahdanauDecoderState>} state  the call advances it by T steps
    * @param {Given<As, { needAlignment?: Alignment } & IntermediatesOption<N>>} [options]
    * @returns {Gives<As, BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the state

@@ -6,7 +6,8 @@ const validates = (...sections) =>
   WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, ...sections]));
 
 /**
- * True if the engine supports an instruction: (func (result v128) (instruction (i8x16.splat (i32.const 0))))
+ * True if the engine supports an instruction. Validates a module with this function: (func (result
+ * v128) (instruction (i8x16.splat (i32.const 0))))
  * @param {number[]} code  bytes of the instruction
  */
 const hasInstruction = (...code) =>

@@ -168,10 +168,10 @@ const kGenerating = { ...kSampling, maxNewTokens: true, stopIds: true };
  * A language model loaded from files: an embedding, a Transformer and an output layer. See
  * `attn.loadModel()`.
  *
- * Parameters: `embedding.weight`, `project_in.weight` if the embedding has another width than the
- * layers, `positions.weight`, `token_types.weight`, `embedding_norm.…`, `encoder.…` (see
- * `TransformerEncoder`), `transform.…` and `transform_norm.…` of BERT's head, `project_out.weight`,
- * `output.weight` unless it is tied, `output.bias`, and `pooler.…`.
+ * Parameters: `embedding.weight`, `project_in.weight` if the width of the embedding differs from
+ * the width of the layers, `positions.weight`, `token_types.weight`, `embedding_norm.…`,
+ * `encoder.…` (see `TransformerEncoder`), `transform.…` and `transform_norm.…` of BERT's head,
+ * `project_out.weight`, `output.weight` unless it is tied, `output.bias`, and `pooler.…`.
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<any, Native.LanguageModel>}

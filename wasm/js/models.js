@@ -107,8 +107,8 @@ export class ModelsAttn extends Attn {
   }
 
   /**
-   * Describes an encoder–decoder model from its files, which must include config.json: T5 (with its version 1.1,
-   * Flan-T5 and ByT5), mT5, or Marian. Reads no weights.
+   * Describes an encoder–decoder model from its files, which must include config.json: T5
+   * (including T5 1.1, Flan-T5 and ByT5), mT5, or Marian. Reads no weights.
    * @param {ModelFiles} files
    * @param {EncoderDecoderHints} [options]
    * @returns {Promise<EncoderDecoderDescription>}

@@ -243,8 +243,9 @@ export class Adam extends Optimizer {
 }
 
 /**
- * Adam with decoupled weight decay (Loshchilov and Hutter 2019), like torch.optim.AdamW. g does not change;
- * weightDecay · lr · p is subtracted from p in addition to Adam's step.
+ * Adam with decoupled weight decay (Loshchilov and Hutter 2019), like torch.optim.AdamW. Weight decay
+ * does not change the gradient g. Instead, weightDecay · lr · p is subtracted from p, in addition to
+ * Adam's step.
  */
 export class AdamW extends Optimizer {
   /** @internal */
