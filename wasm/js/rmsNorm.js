@@ -25,7 +25,7 @@ const kRule = {
 const kOptions = { width: size(), ...kRule };
 
 /**
- * Checks the norm options of another layer, if they are given.
+ * Checks the options of a norm inside another layer, if they are given.
  * @type {Check}
  */
 export const optionalRMSNorm = (name, value) =>

@@ -519,7 +519,7 @@ export function checkPositions(call, options) {
     start: checks.finite('start', start),
     positions:
       positions === undefined ? undefined : call.numbers('doubles', 'positions', positions),
-    // A length of NaN selects the default.
+    // If the sequence length is NaN, C++ uses the default.
     sequenceLength:
       sequenceLength === undefined ? NaN : checks.finite('sequenceLength', sequenceLength),
     inverse: wanted('inverse', inverse),
