@@ -7,8 +7,8 @@ const [margin, gap] = [8, 10];
  * @typedef {object} Way
  * @property {import('@floating-ui/dom').Placement[]} placements where to put the element, in order
  *   of preference
- * @property {import('@floating-ui/dom').Middleware} away keeps the element at a distance from the
- *   place
+ * @property {import('@floating-ui/dom').Middleware} away adjusts the position, for example by a
+ *   distance from the place
  */
 
 /**

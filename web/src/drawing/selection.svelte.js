@@ -7,8 +7,9 @@
  */
 
 /**
- * The selected cell of a matrix. Hovering or moving with the keys selects a cell. A click locks the
- * selection until the next click or Escape. Figures that show the same matrix share one selection.
+ * The selected cell of a matrix. Hovering or moving with the keys selects a cell. A click locks a
+ * cell, until Escape or a second click on the cell releases it. Figures that show the same matrix
+ * share one selection.
  */
 export class Selection {
   /** @type {Cell | null} */

@@ -201,8 +201,8 @@ class Place {
   }
 
   /**
-   * Selects a chapter's first figure while the page scrolls to this chapter, unless the link names
-   * a figure.
+   * While the page scrolls to a chapter, draws the chapter's first figure although it may be out of
+   * sight. If the link names a figure, draws that figure instead.
    * @param {string} chapter
    * @param {string} figure
    */
@@ -221,7 +221,10 @@ class Place {
     return () => (this.#inSight = this.#inSight.filter((each) => each !== figure));
   }
 
-  /** True if a shared setting affects a visible figure. @param {SettingName} setting */
+  /**
+   * True if a shared setting affects a visible figure, or if no figure is visible.
+   * @param {SettingName} setting
+   */
   isFor(setting) {
     return (
       !this.#inSight.length ||

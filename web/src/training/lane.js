@@ -89,7 +89,7 @@ export function evaluate(model, examples, answers) {
  */
 
 /**
- * A model's performance on inputs longer than its training data.
+ * A model's performance on inputs of several sizes, from the training size on.
  * @typedef {object} Reach
  * @property {number[]} sizes sizes of the input, in the task's unit
  * @property {number[]} accuracy share of right answers for each size
@@ -187,8 +187,8 @@ export class Lane {
   }
 
   /**
-   * Tests the model on inputs that are longer than its training inputs. A learned table limits the
-   * length.
+   * Tests the model on inputs of the training length and on longer inputs. A learned table limits
+   * the length.
    * @param {number} [step] an earlier step to test
    * @returns {Reach}
    */

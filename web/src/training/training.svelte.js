@@ -78,7 +78,7 @@ export class Training {
   shown = $state.raw([nothing(), nothing()]);
   /** @type {'resting' | 'starting' | 'running'} */
   state = $state('resting');
-  /** Why the run has ended, as a message for the reader. */
+  /** Why the run has failed, as a message for the reader. */
   problem = $state('');
   /** @type {Pace | null} */
   pace = $state.raw(null);
@@ -182,7 +182,7 @@ export class Training {
     void this.#go();
   }
 
-  /** Stops as soon as both models have finished their current step. */
+  /** Stops as soon as both models have finished the steps that they are taking. */
   pause() {
     this.#until = 0;
   }
@@ -258,7 +258,7 @@ export class Training {
     void this.#reach();
   }
 
-  /** Ends the workers. */
+  /** Discards the run and ends the workers. */
   end() {
     this.#restart();
     for (const worker of this.#workers) worker.end();
@@ -494,7 +494,7 @@ export class Training {
     }
   }
 
-  /** True if every model answered all held-out examples correctly when it was last evaluated. */
+  /** Why more steps would change little, or an empty string if they may help; see `endOf()`. */
   #end() {
     return endOf(this.#progress.map(({ evaluations }) => evaluations));
   }

@@ -266,13 +266,13 @@ export const tokensOf = ({ symbols, own, kinds }, text) =>
     .slice(0, own.length);
 
 /**
- * Streams of random numbers for held-out examples and for each step, separate from the streams for
- * weights.
+ * Stream of random numbers for the held-out examples, separate from the streams for weights.
  */
 export const heldOutStream = 1 << 20;
 /**
- * Largest number of streams per step. A task with few examples needs several streams, because some
- * of the drawn examples are held out.
+ * Streams of random numbers for training: the first stream, and the largest number of streams per
+ * step. A task with few examples needs several streams, because some of the drawn examples are held
+ * out.
  */
 export const trainingStreams = { first: 1 << 21, each: 8 };
 
@@ -288,7 +288,10 @@ export class Source {
   #attn;
   #world;
   #seed;
-  /** The examples that are never used for training. @type {Set<string>} */
+  /**
+   * The held-out examples, or their answers in a written task. They are never used for training.
+   * @type {Set<string>}
+   */
   #heldOut = new Set();
 
   /**

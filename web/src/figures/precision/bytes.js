@@ -7,7 +7,7 @@ import { largestMagnitude } from '../../drawing/matrix.js';
 /** Largest number of rows to compare. With more, there would be more cells than pixels. */
 export const mostRows = 512;
 
-/** Storage types, starting with the type most similar to float32. */
+/** Storage types. The first type has the exponent bits of float32. */
 export const types = /** @type {const} */ (['bfloat16', 'float16', 'int8']);
 /** @typedef {(typeof types)[number]} Type */
 

@@ -101,7 +101,8 @@ export class OwnModel {
   }
 
   /**
-   * The types of tokens, or undefined if all belong to one sentence, as in most texts.
+   * The types of tokens. Undefined if all tokens belong to one sentence, as in most texts, or if
+   * the model does not have these types.
    * @param {readonly number[]} ids
    */
   #typesOf(ids) {

@@ -108,8 +108,8 @@ function folded(symbol) {
 }
 
 /**
- * Creates the regular expression for a `pattern` in tokenizer.json. `@huggingface/tokenizers`
- * translates Oniguruma's syntax.
+ * Creates the function that splits a text by a `pattern` in tokenizer.json.
+ * `@huggingface/tokenizers` translates Oniguruma's syntax.
  * @param {{ String?: string, Regex?: string }} pattern
  * @param {string} field
  * @returns {(text: string) => Part[]}
