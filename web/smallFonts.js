@@ -118,7 +118,7 @@ function smallStyles(css, { classes, characters }) {
     });
 }
 
-/** Non-letter symbols that occur in the page's sources. */
+/** Characters outside ASCII that occur in the page's sources. */
 async function signsOfSources() {
   const folder = new URL('src/', import.meta.url);
   const files = (await readdir(folder, { recursive: true })).filter(

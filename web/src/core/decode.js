@@ -98,7 +98,8 @@ export class Decoder {
 const same = (a, b) => a.every((value, i) => value === b[i]);
 
 /**
- * The cost of a decoding step, as the number of rows of K and V that are projected.
+ * The cost of decoding up to and including a step: the number of rows of K and V that are projected
+ * with and without a cache, and the number of earlier rows that this step reads from the cache.
  * @param {number} step from 0
  */
 export function work(step) {

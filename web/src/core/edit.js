@@ -26,7 +26,7 @@ export function projectionOf(layer, which) {
 }
 
 /**
- * Computes how a new value in one projection changes a layer's output.
+ * Computes how a new value in one projection changes a head's weights and the layer's output.
  * @param {Attn} attn
  * @param {InstanceType<Attn['MultiHeadAttention']>} layer unchanged
  * @param {Edit} edit
@@ -95,8 +95,8 @@ export function editOf({ data }, { dModel, heads, head, editCell, editBy }) {
 }
 
 /**
- * @typedef {{ weights: import('../drawing/matrix.js').Matrix, output: Tensor }} Changes
- *   changes for the head, for all heads
+ * @typedef {{ weights: import('../drawing/matrix.js').Matrix, output: Tensor }} Changes weights:
+ *   the changes of one head's weights; output: the changes of the layer's output
  */
 
 /**

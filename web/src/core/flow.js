@@ -10,7 +10,7 @@
  * - `input`: given;
  * - `product`: rows times a matrix of parameters, (n, ·);
  * - `weights`: softmax(Q Kᵀ / √D) of one head, (n, n);
- * - `mix`: weights times values, head by head, (n, E);
+ * - `mix`: weights times values, head by head, (n, H·D);
  * - `sum`: the sum of two matrices, the residual first;
  * - `norm`: each row with mean 0 and deviation 1, or with a mean square of 1;
  * - `gated`: a product passed through the activation, times another product;

@@ -8,13 +8,15 @@
  * @property {number} product
  *
  * @typedef {object} Sum
- * @property {Term[]} terms the largest first
+ * @property {Term[]} terms the listed terms: the largest first, or in their original order if all
+ *   terms are listed
  * @property {number} others number of terms that are not listed
  * @property {number} rest sum of the terms that are not listed
  */
 
 /**
- * Σ a[i]·b[i] with the largest terms first.
+ * Computes Σ a[i]·b[i] and lists its terms. If there are more than `most` terms, lists only the
+ * largest terms.
  * @param {ArrayLike<number>} a
  * @param {ArrayLike<number>} b
  * @param {(index: number) => string} name

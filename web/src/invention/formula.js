@@ -15,8 +15,10 @@ export const [maxLength, maxParts] = [400, 250];
  * @typedef {object} Problem
  * @property {Reason} reason
  * @property {number} at index of the character
- * @property {string} [found] the name or character at that index
- * @property {string} [needs] the names or numbers that would be right
+ * @property {string} [found] the name or character at that index, or the table's cell whose number
+ *   is not finite
+ * @property {string} [needs] the names or numbers that would be right, or the number that is not
+ *   finite
  */
 
 /** A formula that cannot be computed. */

@@ -93,7 +93,7 @@ function differenceOf(attn, a, b) {
 
 /**
  * Groups the elements of a square matrix by the distance from column to row. The spread
- * distinguishes positive from negative distances. The profile covers only columns before the row.
+ * distinguishes positive from negative distances. The profile covers only columns up to the row.
  * @param {Attn} attn
  * @param {Float32Array} data (n, n)
  * @param {number} n

@@ -25,7 +25,7 @@ export class Run {
   current = $state.raw(null);
   /** Progress from 0 to 1. */
   progress = $state(0);
-  /** How the last run ended. @type {'none' | 'running' | 'done' | 'stopped'} */
+  /** State of the last run. @type {'none' | 'running' | 'done' | 'stopped'} */
   state = $state('none');
 
   /** @type {TaskWorker | undefined} */

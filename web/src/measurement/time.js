@@ -5,7 +5,7 @@
  * @property {number} sample shortest time between two readings of the clock, in seconds: browsers
  *   round their clocks to 0.1 ms, and some to 1 ms. Shorter samples allow more samples in the same
  *   time, so it is more likely that one of them is undisturbed.
- * @property {number} longest  seconds; longer calls are skipped
+ * @property {number} longest longest duration of a call, in seconds; longer calls are skipped
  */
 
 /** @type {Pace} */

@@ -382,7 +382,7 @@ const shown = {
   };
 }
 
-/** Shows the accuracy on longer inputs. @param {LaneOptions} options @returns {Call} */
+/** Shows the accuracy on inputs of several sizes. @param {LaneOptions} options @returns {Call} */
 function reach(options) {
   const { heldOut } = sizes;
   const { bias } = formulasOf(options);

@@ -31,7 +31,7 @@ export const lengthOf = (ids) => /** @type {Tensor} */ (ids).shape[1];
 /** Tokens as a batch of one. @param {Int32Array} ids */
 export const alone = (ids) => ({ data: ids, shape: [1, ids.length] });
 
-/** The base class of all models. */
+/** The base class of all models that are trained. */
 export class Layered {
   /** @type {Record<string, any>} */
   parts;

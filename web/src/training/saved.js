@@ -11,7 +11,7 @@ import { worlds } from './worlds.js';
 /**
  * A description of a file of weights, as far as it can be determined.
  * @typedef {object} Saved
- * @property {WorldName[]} worlds names of the tasks with the same number of symbols
+ * @property {WorldName[]} worlds names of the tasks to which the weights may belong
  * @property {Scheme} [positions]
  * @property {Written} [written] the formulas of the scheme `yours`
  * @property {number} [heads]

@@ -207,8 +207,8 @@ export class Pipeline {
   }
 
   /**
-   * P, the sinusoidal encoding of the tokens' positions, whether or not it is added: (n, E). For
-   * rotary positions (n, D); see `LanguageModel`.
+   * P, the encoding of the tokens' positions, whether or not it is added: (n, E). For rotary
+   * positions, the shape is (n, D); see `LanguageModel.positions`.
    */
   get positions() {
     return this.#positions;

@@ -165,7 +165,7 @@ export function alignByDecoder(attn, source, target, seed) {
 }
 
 /**
- * For each word of the target, the words with the largest weights.
+ * For each word of the target, the index of the source word with the largest weight.
  * @param {Tensor} weights (targets, sources)
  * @returns {number[]}
  */

@@ -1,8 +1,8 @@
 /**
  * Positions of the block's matrices and the lines between them, in CSS pixels. In a wide layout,
  * the block is drawn in two rows, attention above and the feed-forward network below. In a narrow
- * layout, the block is drawn from top to bottom. All matrices have the same row height and column
- * width.
+ * layout, the block is drawn from top to bottom. All matrices except the attention weights have the
+ * same row height and, in a wide layout, the same column width.
  */
 
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */

@@ -1,7 +1,7 @@
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
 /**
- * The part of a matrix that belongs to the first tokens.
+ * The first rows and columns of a matrix.
  * @param {Matrix} matrix one row per token
  * @param {number} rows
  * @param {number} columns

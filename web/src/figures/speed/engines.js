@@ -32,7 +32,8 @@ export const operations = (length) => 4 * shape.heads * length ** 2 * shape.dim;
 
 /**
  * The engines to time. Whether this browser supports an engine is known only after loading it.
- * @param {Variant} best  the best variant without threads, which the threaded engine also uses
+ * @param {Variant} best the best variant that this browser supports; the threaded engine has the
+ *   same instructions
  * @returns {Engine[]}
  */
 export function enginesFor(best) {

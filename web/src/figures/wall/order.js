@@ -22,7 +22,8 @@ export function sortedBy(layers, name) {
 }
 
 /**
- * Returns the index of the box that an arrow key leads to. The boxes are laid out in lines.
+ * Returns the index of the box that a key leads to: an arrow key, Home or End. The boxes are laid
+ * out in lines.
  * @param {readonly { left: number, top: number }[]} boxes
  * @param {number} from
  * @param {string} key

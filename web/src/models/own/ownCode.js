@@ -12,7 +12,8 @@ import { printMatrix } from '../../programs/print.js';
 import { cxx, double, js } from '../../programs/writers.js';
 
 /**
- * Programs for figures of a reader's model, which expect its files next to them.
+ * Programs for the figures of a reader's model. The programs load the model's files from the
+ * current folder.
  * @typedef {import('../../core/exclusion.js').Masks} Masks
  * @typedef {import('../../programs/print.js').Call} Call
  * @typedef {Pick<import('../../core/sentence.js').Given, 'ids' | 'types' | 'tokens' | 'layer' | 'head' |
@@ -178,8 +179,8 @@ for (const std::int64_t id : ids) {
 }
 
 /**
- * Prints how changing one number in a projection affects a head's weights. If the weights do not
- * depend on that number, prints how the layer's output changes.
+ * Prints a head's weights after one number in a projection is changed. If the weights do not depend
+ * on that number, prints the output of the layer's attention instead.
  * @param {Given & Pick<import('../../core/sentence.js').Given, 'editMatrix'>} given
  * @param {import('attn').LanguageModelLayer} layer
  * @param {{ row: number, column: number, value: number }} edit the change, within the head's part

@@ -20,7 +20,8 @@ function sumOf(row) {
 }
 
 /**
- * The most probable tokens. Only these are sorted, not the hundred thousand others.
+ * The most probable tokens. Sorts the logits of all tokens as numbers, but only the ids of the most
+ * probable tokens.
  * @param {Float32Array} logits (V)
  * @param {{ temperature: number, topK: number, drawn: number }} options
  * @returns {{ id: number, probability: number }[]}
@@ -46,8 +47,8 @@ export function likeliest(logits, { temperature, topK, drawn }) {
 }
 
 /**
- * Keeps the logits of the last sentence, because sampling options change more often than the
- * sentence.
+ * Predicts the next tokens of a sentence and continues it. Keeps the logits of the last sentence,
+ * because sampling options change more often than the sentence.
  */
 export class NextTokens {
   #attn;

@@ -80,8 +80,8 @@ async function described(attn, files) {
  * that has been read, from 0 to 1.
  * @param {ModelsAttn} attn
  * @param {{ files: [string, File][], pageTokens: object | null }} given files: all files from the
- *   reader, with their paths; pageTokens: the tokenizer of the page's own model, used for a file
- *   without a configuration
+ *   reader, with their paths; pageTokens: the tokenizer of the page's own model, used for weights
+ *   in attn's own format without a tokenizer.json
  */
 export async function* opened(attn, { files: given, pageTokens }) {
   const found = await attn.filesOfModel(given);

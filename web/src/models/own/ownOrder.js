@@ -12,7 +12,7 @@ import { product } from '../../core/product.js';
 const mostLogits = 2 ** 24;
 
 /**
- * The rows that a table of positions adds, (n, E). Null if positions are not added.
+ * The rows that a table of positions adds, (n, E). Null if the model does not add positions.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {number} length
@@ -45,7 +45,7 @@ function embedded(model, given) {
 }
 
 /**
- * The embeddings of tokens before anything is added: (n, E).
+ * The embeddings of tokens before positions are added: (n, E).
  * @param {LanguageModel} model
  * @param {readonly number[]} ids
  * @param {Tensor} places
@@ -145,7 +145,8 @@ export function orderedBy(attn, model, { ids, types, causal, order }) {
 
 /**
  * The model's losses in nats per token: for the tokens in their original order, for the tokens in
- * the given order, and, if possible, for the tokens without positions.
+ * the given order, and, if the model adds positions to embeddings, for the tokens without
+ * positions.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {{ ids: readonly number[], order: number[] }} given

@@ -13,9 +13,9 @@ import { spectrum } from './spectrum.js';
  * @typedef {object} Table
  * @property {Matrix} rows (n, E)
  * @property {Matrix} products (n, n), dot products of the same rows
- * @property {Tensor} scores (components, all positions)
+ * @property {Tensor} scores (components, positions), for at most 1,024 positions
  * @property {number[]} shares
- * @property {number[]} waves the shares of the variance at 1, 2 … periods over all positions
+ * @property {number[]} waves the shares of the variance at 1, 2 … periods over these positions
  *
  * @typedef {object} Turning how a layer rotates queries and keys
  * @property {number[]} layers indices of the layers that rotate this way
