@@ -122,6 +122,15 @@ std::vector<bool> local_layers(const ModelConfig& config, std::int64_t count) {
           std::ssize(local) > count ? " or more layers" : " layers"},
          {count, ", one for each layer"});
   }
+  // Published files also list the kind of each layer.
+  const std::string kinds = "attention_layers";
+  for (std::int64_t l = 0; config.has(kinds) && l < std::max(count, config.count(kinds)); ++l) {
+    const std::string layer = kinds + "." + std::to_string(l);
+    if (l >= count) config.reject(layer, "no more kinds than layers");
+    const char* const kind = local[static_cast<std::size_t>(l)] ? "local" : "global";
+    if (config.find_text(layer) != kind)
+      config.reject(layer, std::string(kind) + ", as in attention_types");
+  }
   return local;
 }
 

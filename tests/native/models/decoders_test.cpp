@@ -126,6 +126,14 @@ TEST(Decoders, unsupported_variants_are_rejected_by_name) {
               HasSubstr("\"attention_types.0.0.1\": got \"dilated\", needs global or local"));
   EXPECT_THAT(loading_error(with_config("gpt_neo", "\"window_size\": 4", "\"window_size\": 0")),
               HasSubstr("\"window_size\": got 0, needs 1 or more"));
+  const std::string last = "\"local\"\n ]";
+  EXPECT_THAT(
+      loading_error(with_config("gpt_neo", last, "\"global\"\n ]")),
+      HasSubstr("\"attention_layers.3\": got \"global\", needs local, as in attention_types"));
+  EXPECT_THAT(loading_error(with_config("gpt_neo", ",\n  " + last, "\n ]")),
+              HasSubstr("\"attention_layers.3\": got none, needs local, as in attention_types"));
+  EXPECT_THAT(loading_error(with_config("gpt_neo", last, "\"local\", \"local\"\n ]")),
+              HasSubstr("\"attention_layers.4\": got \"local\", needs no more kinds than layers"));
   for (const char* count : {"\"num_layers\": 3", "\"num_layers\": 2000"}) {
     EXPECT_NE(loading_error(with_config("gpt_neo", "\"num_layers\": 4", count)), "nothing");
   }

@@ -104,9 +104,9 @@ struct LanguageModelDescription : ModelFilesDescription {
 ///   used. GPT-2 also uses `n_inner`, `scale_attn_weights` and `scale_attn_by_inverse_layer_idx`.
 ///   BERT and RoBERTa also use `type_vocab_size` and `is_decoder`. The Llama family also uses
 ///   `is_causal`. GPT-NeoX also uses `use_parallel_residual`, `rotary_pct` and `rotary_emb_base`.
-///   GPT-Neo also uses `attention_types` and `window_size`. OPT also uses `do_layer_norm_before`,
-///   `word_embed_proj_dim` and `_remove_final_layer_norm`; `enable_bias` and
-///   `layer_norm_elementwise_affine` must be true.
+///   GPT-Neo also uses `attention_types` and `window_size`; `attention_layers` must agree with
+///   `attention_types`. OPT also uses `do_layer_norm_before`, `word_embed_proj_dim` and
+///   `_remove_final_layer_norm`; `enable_bias` and `layer_norm_elementwise_affine` must be true.
 /// - `tie_word_embeddings`: an output layer in the files is always used; without one, an untied
 ///   model has no logits. Files that contradict the flag cause a warning.
 /// - `rope_theta`, `rope_scaling`, `rope_parameters`, `max_position_embeddings` and
