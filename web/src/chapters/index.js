@@ -12,10 +12,10 @@ import { titles } from '../texts/chapters.js';
  * @property {string[]} tokens tokens of the sentence
  *
  * @typedef {object} ChapterEntry
- * @property {string} id its folder and its name in links
+ * @property {string} id the chapter's folder and its name in links
  * @property {string} title
- * @property {number} height its usual height in a wide window, in CSS pixels, which is reserved until
- *   it is loaded
+ * @property {number} height the chapter's usual height in a wide window, in CSS pixels; this space
+ *   is reserved until the chapter is loaded
  * @property {boolean} [appendix] whether it belongs to the appendix for engineers
  * @property {() => Promise<{ default: import('svelte').Component<ChapterProps> }>} load
  */

@@ -37,7 +37,8 @@ export class TaskWorker {
    * @param {import('./tasks/task.js').Task<string, Given, Progress, Result>} task
    * @param {Given} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: Progress) => void }} [options]
-   * @returns {Promise<Result>} the result of the task; fails with code `load_failed` if no worker can start
+   * @returns {Promise<Result>} the result of the task; fails with code
+   *   `load_failed` if no worker can start
    */
   async run({ name }, given, options = {}) {
     const remote = await this.#started();

@@ -22,9 +22,10 @@ const quoted = (/** @type {string | undefined} */ token) =>
  * @param {string[]} sentence.tokens
  * @param {Given} sentence.given
  * @param {number} sentence.head
- * @param {number | null} sentence.layers  of the language model; null without one
- * @param {Candidate[]} sentence.candidates  for the next token, most probable first; none without a
- *   language model
+ * @param {number | null} sentence.layers number of layers of the language model; null if there is
+ *   none
+ * @param {Candidate[]} sentence.candidates candidates for the next token, the most probable first;
+ *   empty if there is no language model
  * @returns {Facts}
  */
 export function factsOf(walk, { tokens, given, head, layers, candidates }) {
@@ -74,8 +75,8 @@ export function factsOf(walk, { tokens, given, head, layers, candidates }) {
 }
 
 /**
- * Returns what is special about the token with the largest weight. It may be just before the word
- * ('before') or just after an earlier occurrence of the word ('followed').
+ * Returns 'before' if the token with the largest weight is directly before the word, 'followed' if
+ * that token directly follows an earlier occurrence of the word, and null otherwise.
  * @param {string[]} tokens
  * @param {number} word
  * @param {number | undefined} best

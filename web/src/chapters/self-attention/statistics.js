@@ -52,9 +52,10 @@ export function unequalPair({ data, rows, columns }) {
 const told = 5;
 
 /**
- * Finds the row in which the mask removes closest to half of the attention weight, preferably among
- * the rows with two or more visible keys. Returns the row and its largest weights without and with
- * the mask (null for masked keys), or null if there are no rows.
+ * Finds the row in which the share of attention weight that the mask removes is closest to one
+ * half. Prefers rows in which the mask removes at least a tenth and leaves at least two keys with
+ * weights of at least 0.01. Returns the row and its largest weights without and with the mask (null
+ * for masked keys), or null if there are no rows.
  * @param {Matrix} masked the weights with the mask (n, n)
  * @param {Matrix} free the weights without it
  * @param {number} [rows] number of rows to examine

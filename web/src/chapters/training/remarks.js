@@ -35,8 +35,8 @@ export function guesses({ lanes, world, to = Infinity }) {
 
 /**
  * Compares a model with positions to a model without them, which can only guess. Describes the
- * first size beyond the training size at which the model with positions does worse. Returns an
- * empty string if there is no such size.
+ * first size beyond the training size at which the model with positions does worse, if that model
+ * does better at a size up to the training size. Returns an empty string otherwise.
  * @param {object} run
  * @param {{ name: string, positions: LaneOptions['positions'], isBlind: boolean, reach: { sizes:
  *   number[], accuracy: number[] } | null }[]} run.lanes

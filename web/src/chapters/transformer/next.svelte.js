@@ -19,7 +19,7 @@ const nothing = {
 
 /** The predictions of a model, and text that it writes. */
 export class Next {
-  /** The selected token, if it is not the last. @type {number | null} */
+  /** Index of the selected token. Null selects the last token. @type {number | null} */
   place = $state(null);
   problem = $state('');
   #pipeline;
@@ -79,7 +79,7 @@ export class Next {
     );
   }
 
-  /** An attachment for the element that shows the predictions. */
+  /** An attachment that keeps the predictions up to date while its element is shown. */
   follow = () => {
     const key = this.#key;
     untrack(() => void this.#compute(JSON.parse(key)));

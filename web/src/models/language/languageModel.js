@@ -233,7 +233,8 @@ export class LanguageModel {
    * Predicts the token after a text while some of the model's values are changed.
    * @param {ArrayLike<number>} ids
    * @param {import('attn').InterventionOptions} changes
-   * @param {{ layer: number, positions: boolean }} options layer: index of the layer whose weights are returned
+   * @param {{ layer: number, positions: boolean }} options layer: index of the
+   *   layer whose weights are returned
    * @returns {{ logits: Float32Array, weights: Tensor }} (V) and (heads, n, n)
    */
   changed(ids, changes, { layer, positions }) {

@@ -168,8 +168,8 @@ export function cells(most, largest) {
 }
 
 /**
- * Cuts between a query and a key, written as `layer.head.query.key`. Layers and heads count from 1, and
- * 0 means all of them.
+ * Cuts between a query and a key, written as `layer.head.query.key`. Layers and heads count from 1,
+ * and 0 means all of them.
  * @param {number} most
  * @param {{ layers: number, heads: number, tokens: number }} largest
  * @returns {Property<import('../../core/cuts.js').Cut[]>}
