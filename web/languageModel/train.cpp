@@ -176,7 +176,7 @@ double learning_rate(std::int64_t step, std::int64_t steps) {
                                     left);
 }
 
-/// The mean next-token loss over the whole text.
+/// The mean next-token loss over all complete batches of the text.
 double loss_of(const LanguageModel& model, const Ids& text, attn::Tape& tape) {
   Batch batch;
   double sum = 0;

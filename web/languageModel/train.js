@@ -29,7 +29,10 @@ import { readText } from './text.js';
 import { trigramLoss } from './trigramLoss.js';
 
 const kVocabulary = 3840;
-/** Lowest count of an everyday word when the tokenizer is learned. */
+/**
+ * When the tokenizer is learned, everyday words and the words of examples count as if they occurred
+ * at least this often, if they occur at least twice.
+ */
 const kFrequent = 200;
 const kFolder = join(kBuildFolder, 'languageModel');
 
@@ -53,8 +56,8 @@ function parse() {
 
 /**
  * Counts the words that the tokenizer is learned from. Everyday words count as often as frequent
- * words of the text, so that each becomes one token. Words that the text does not contain at least
- * twice do not count: the model could learn nothing about them.
+ * words of the text, so that each becomes one token. This does not apply to words that the text
+ * does not contain at least twice, because the model could learn nothing about them.
  * @param {string} text
  */
 function wordsFor(text) {

@@ -1,4 +1,5 @@
-// Runs the program of the variant that its address names, and posts the lines that it prints.
+// Runs the program of the variant that this worker's address names, and posts the lines that the
+// program prints.
 
 const variant = location.search.slice(1);
 

@@ -28,7 +28,9 @@ export class Decoder {
    */
   #steps = [];
 
-  /** @param {import('./layer.js').EncoderLayer} layer not disposed of with the decoder */
+  /**
+   * @param {import('./layer.js').EncoderLayer} layer the decoder does not dispose of this layer
+   */
   constructor(layer) {
     this.#layer = layer;
     this.#cache = layer.makeCache();

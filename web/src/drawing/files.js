@@ -11,7 +11,7 @@
  *   indices
  */
 
-/** The language model's file, the only file that programs read. */
+/** The language model's file, the only file that programs for the page's own models read. */
 export const modelFile = 'model.safetensors';
 
 /**

@@ -126,7 +126,7 @@ export interface CellSelection {
 
 /** `<attn-heatmap>`: any matrix as coloured cells, such as scores, embeddings or a gradient. */
 export interface AttnHeatmap extends FigureElement<CellSelection> {
-  /** (rows, columns). Infinities and NaN are drawn as 0 and read as they are. */
+  /** (rows, columns). Infinities and NaN are drawn as 0, but the readout shows them unchanged. */
   values: TensorInput | null;
   /** Attribute `row-labels`. */
   rowLabels: readonly string[] | null;

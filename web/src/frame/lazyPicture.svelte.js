@@ -40,7 +40,7 @@ export class LazyPicture {
   #isTarget = $derived.by(() => `${place.figure}-`.startsWith(`${this.#id}-`));
   near = $derived(this.#inSight || this.#isExported || this.#isTarget || place.isWhole);
 
-  /** @param {string} id the figure's @param {() => readonly SettingName[] | undefined} follows */
+  /** @param {string} id the figure's id @param {() => readonly SettingName[] | undefined} follows */
   constructor(id, follows) {
     this.#id = id;
     $effect(() => {

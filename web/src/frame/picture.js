@@ -231,7 +231,7 @@ function copyText(node, style, end, into, picture) {
 /**
  * @typedef {object} About
  * @property {HTMLElement} heading the figure's title, drawn above the picture
- * @property {string} description for screen readers
+ * @property {string} description description of the picture for screen readers
  * @property {HTMLElement} figure the figure whose equation and settings are added below the picture
  * @property {import('./credit.js').Around} around
  * @property {string} [panel] the name of the panel that is drawn instead of the whole picture

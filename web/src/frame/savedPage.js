@@ -7,7 +7,7 @@ import { saving as texts } from '../texts/frame.js';
  * Offers a file that opens with these settings and needs no server. The build has prepared the
  * file, and only the settings and the title are filled in.
  * @param {{ name: string, fragment: string, title?: string, withModel: boolean }} page
- *   name: of the file; fragment: the settings, without '#'; withModel: whether the file contains
+ *   name: name of the file; fragment: the settings, without '#'; withModel: whether the file contains
  *   the language model
  */
 export async function savePage({ name, fragment, title, withModel }) {

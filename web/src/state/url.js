@@ -55,7 +55,8 @@ export function parseSettings(fragment) {
 }
 
 /**
- * Names the settings in a URL fragment whose values were invalid and have been corrected.
+ * Returns the settings whose values in a URL fragment were invalid and have been corrected, with
+ * these values.
  * @param {string} fragment with or without its leading '#'
  * @returns {{ name: keyof Settings, given: string }[]}
  */

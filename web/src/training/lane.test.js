@@ -110,7 +110,7 @@ test('heads are scored if answers are the next tokens of the sequence', () => {
   assert.deepEqual(trained({}, 0).evaluations[0].heads, []);
 });
 
-test('an untrained model gives the same attention as a lane before its first step', () => {
+test('an untrained model gives the same attention as a model in training before its first step', () => {
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
   const model = makeModel(attn, reverse);
   assert.deepEqual(model.look(ids), trained({}, 0).look);

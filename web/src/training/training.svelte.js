@@ -412,7 +412,7 @@ export class Training {
         if (this.#going) break;
       }
     } catch {
-      // If a worker has ended, the run stops and reports it.
+      // A worker has ended. The run then stops and shows a message.
     }
     this.#reaching = false;
   }

@@ -3,14 +3,17 @@ import { cell, choice, cuts, integer, linkedCell, number, text } from './propert
 /** Largest number of tokens decoded one by one. */
 export const maxSteps = 64;
 
-/** Largest number of tokens in the figure of cut arcs, and largest number of cuts. */
+/**
+ * Largest number of tokens in the figure in which readers cut queries off from keys, and largest
+ * number of cuts.
+ */
 export const maxCuttable = 32;
 export const maxCuts = 64;
 
 /** Largest number of tokens in either sentence of an alignment. */
 export const maxAligned = 64;
 
-/** How the language model generates text. With topK 0, every token is a candidate. */
+/** Limits of the settings for generating text. With topK 0, every token is a candidate. */
 export const limits = {
   temperature: { min: 0.1, max: 2, step: 0.05 },
   topK: { min: 0, max: 100 },
