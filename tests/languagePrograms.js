@@ -14,16 +14,25 @@ import { smallLanguageModel } from './smallLanguageModel.js';
 
 export const ids = [3, 20, 7, 7, 0, 3];
 
-const settings = /** @type {import('../web/src/core/sentence.js').SentenceSettings} */ (
+const given = /** @type {import('../web/src/core/sentence.js').Given} */ (
   /** @type {unknown} */ ({
-    ...{ weights: 'learned', layer: 1, head: 0, encoding: 'sinusoidal', dModel: 16, heads: 2 },
+    ...{
+      ids,
+      tokens: ids.map((id) => `t${id}`),
+      weights: 'learned',
+      layer: 1,
+      head: 0,
+      encoding: 'sinusoidal',
+      dModel: 16,
+      heads: 2,
+    },
     ...{ causal: true, window: 0, validLen: 0, blocked: [], base: 1000, seed: 1 },
   })
 );
 
 /**
  * @param {string} what what the programs print, for the names of the tests
- * @param {(given: typeof settings, learned: Learned) => Record<'python' | 'cpp' | 'javascript',
+ * @param {(settings: typeof given, learned: Learned) => Record<'python' | 'cpp' | 'javascript',
  *   string>} programs
  * @param {(model: LanguageModel) => number[]} expected
  */
@@ -34,8 +43,7 @@ export async function testLanguagePrograms(what, programs, expected) {
       const attn = await load({ threads: 1 });
       for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
         const { bytes, config, model } = smallLanguageModel(attn, positions);
-        const tokens = ids.map((id) => `t${id}`);
-        const program = programs(settings, { config, ids, tokens, ...languagePrograms })[language];
+        const program = programs(given, { config, ...languagePrograms })[language];
         const printed = (await run(language, program, { 'model.safetensors': bytes })).flat();
         const values = expected(model);
         model.dispose();

@@ -13,7 +13,7 @@ import { reasonToSkip, run } from './programs.js';
 import { smallLanguageModel } from './smallLanguageModel.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
-/** @typedef {import('../web/src/state/properties/index.js').Settings} Settings */
+/** @typedef {import('../web/src/core/sentence.js').Given} Given */
 
 /**
  * @typedef {object} Model the page's computation from a sentence
@@ -22,7 +22,7 @@ import { smallLanguageModel } from './smallLanguageModel.js';
  * @property {Tensor} embedding (n, E), like x
  * @property {Tensor} x the layer's input
  * @property {import('attn').ExclusionOptions} exclusion
- * @property {Settings} settings
+ * @property {Given} given
  * @property {ReturnType<typeof smallLanguageModel>['model'] | null} model the model that contains
  *   the layer
  */
@@ -30,8 +30,9 @@ import { smallLanguageModel } from './smallLanguageModel.js';
 export const tokens = ['the', 'cat', 'said', '"', '\\n', 'the'];
 export const head = 1;
 
-const shared = { dModel: 16, heads: 2, seed: 3, base: 100.5, editMatrix: 'k' };
-const cases = /** @type {Settings[]} */ (
+const ids = [3, 20, 7, 7, 0, 3];
+const shared = { ids, tokens, head, dModel: 16, heads: 2, seed: 3, base: 100.5, editMatrix: 'k' };
+const cases = /** @type {Given[]} */ (
   /** @type {unknown[]} */ ([
     {
       ...{ ...shared, weights: 'identity', encoding: 'sinusoidal', causal: true, window: 2 },
@@ -48,9 +49,6 @@ const cases = /** @type {Settings[]} */ (
   ])
 );
 
-/** Token ids for the language model. */
-const ids = [3, 20, 7, 7, 0, 3];
-
 /** @param {Model} model */
 export function weightsOfHead({ layer, x, exclusion }) {
   const { weights } = layer.forward(x, x, x, { ...exclusion, needWeights: true });
@@ -61,7 +59,7 @@ export function weightsOfHead({ layer, x, exclusion }) {
 
 /**
  * @param {string} what what the programs print, for the names of the tests
- * @param {(settings: Settings, learned:
+ * @param {(given: Given, learned:
  *   import('../web/src/models/language/languagePrograms.js').Learned | null) =>
  *   Record<'python' | 'cpp' | 'javascript', string>} programsOf
  * @param {(model: Model) => { data: Float32Array, columns: number }} expected
@@ -71,33 +69,30 @@ export async function testLayerPrograms(what, programsOf, expected) {
     const skip = await reasonToSkip(language);
     test(`the ${language} program prints ${what}`, { skip }, async () => {
       const attn = await load({ threads: 1 });
-      for (const settings of cases) {
-        const exclusion = exclusionOf(settings, tokens.length);
+      for (const given of cases) {
+        const exclusion = exclusionOf(given, tokens.length);
         const { bytes, config, model: small } = smallLanguageModel(attn);
-        const isLearned = settings.weights === 'learned';
+        const isLearned = given.weights === 'learned';
         /** @type {Model} */
         let model;
         if (isLearned) {
           const embedding = small.embed(ids);
-          const x = small.read(embedding, { exclusion }).layerInput(settings.layer);
-          const layer = small.attention(settings.layer, true);
-          model = { attn, layer, embedding, x, exclusion, settings, model: small };
+          const x = small.read(embedding, { exclusion }).layerInput(given.layer);
+          const layer = small.attention(given.layer, true);
+          model = { attn, layer, embedding, x, exclusion, given, model: small };
         } else {
-          const { dModel, heads: numHeads, seed, base, encoding } = settings;
-          const init = /** @type {'identity' | 'xavier'} */ (settings.weights);
+          const { dModel, heads: numHeads, seed, base, encoding } = given;
+          const init = /** @type {'identity' | 'xavier'} */ (given.weights);
           const embedding = attn.ngramEmbedding(tokens, { dModel });
           const x = encoding === 'none' ? embedding : attn.positionalEncoding(embedding, { base });
           const layer = new attn.MultiHeadAttention({ dModel, numHeads, init, seed, bias: false });
-          model = { attn, layer, embedding, x, exclusion, settings, model: null };
+          model = { attn, layer, embedding, x, exclusion, given, model: null };
         }
         const { data, columns } = expected(model);
         if (!isLearned) model.layer.dispose();
         /** @type {Record<string, Uint8Array>} */
         const files = isLearned ? { 'model.safetensors': bytes } : {};
-        const programs = programsOf(
-          settings,
-          isLearned ? { config, ids, tokens, ...languagePrograms } : null,
-        );
+        const programs = programsOf(given, isLearned ? { config, ...languagePrograms } : null);
         small.dispose();
         assert.equal(/^(#|\/\/) Needs model\.safetensors /.test(programs[language]), isLearned);
         const printed = await run(language, programs[language], files);

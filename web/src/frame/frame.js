@@ -6,19 +6,4 @@
  *   'controls'>>} Frame
  */
 
-/**
- * Programs for a picture by language.
- * @typedef {Partial<Record<'python' | 'cpp' | 'javascript', string>>} Programs
- */
-
-/**
- * Programs with the current values, from a module that is fetched on demand. If there are several
- * variants, `which` names them.
- * @typedef {{ load: () => Promise<any>, of: (module: any, which: number) => Programs, which?:
- *   readonly string[] }} Code
- *
- * Like `Code`, for a figure that chooses the variant by number.
- * @typedef {{ load: () => Promise<any>, of: (module: any, at: number) => Programs }} CodeAt
- */
-
 export {};

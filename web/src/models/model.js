@@ -20,6 +20,7 @@ import { Kept } from '../work/kept.js';
 /** @typedef {InstanceType<Attn['MultiHeadAttention']>} Layer */
 /** @typedef {import('./language/languageModel.js').LanguageModel} LanguageModel */
 /** @typedef {import('../core/block.js').Block} Block */
+/** @typedef {import('../programs/print.js').Code} Code */
 
 /**
  * A model that the page shows: `Spelled`, `Pages` or `Own`.
@@ -49,8 +50,9 @@ import { Kept } from '../work/kept.js';
  * @property {(given: Given) => import('attn').LanguageModelLayer} described describes the layer
  * @property {(given: Given) => boolean} encodes whether P is added to X
  * @property {number} mostInBlock largest number of tokens in the figure of a whole block
- * @property {(figure: string, given: Given, pages: any, shown?: () => any) => any} code programs of
- *   a figure, if they differ from the page's programs for its own models
+ * @property {(load: () => Promise<any>, name: string, given: Given) => Code | undefined} code the
+ *   programs of a figure: load() imports a module with programs for the page's models, and `name` is
+ *   the function that writes them
  *
  * @property {(question: Question, given: any, options: Answering) => Promise<{ value: any } | null>}
  *   answer null if the model has been closed
@@ -291,14 +293,9 @@ export class Layered {
     return encoding !== 'none' && !rotary;
   }
 
-  /**
-   * @template T
-   * @param {string} _figure
-   * @param {Given} _given
-   * @param {T} pages
-   */
-  code(_figure, _given, pages) {
-    return pages;
+  /** @type {Model['code']} */
+  code(load, name, given) {
+    return { load, of: (programs) => programs[name](given, null) };
   }
 
   /** @type {Model['answer']} */

@@ -31,7 +31,7 @@ import { stagesCode } from '../figures/stages/code.js';
 import { timingsPrograms } from '../figures/timings/code.js';
 import { wallCode } from '../figures/wall/code.js';
 import * as languagePrograms from '../models/language/languagePrograms.js';
-import * as ownPrograms from '../models/own/ownCode.js';
+import * as ownPrograms from '../models/own/ownPrograms.js';
 import { lossPrograms, reachPrograms, tableProgram, trainingPrograms } from '../training/code.js';
 
 /** @typedef {Partial<Record<'python' | 'cpp' | 'javascript', string>>} Programs */
@@ -99,11 +99,24 @@ const compare = (figure, programs) =>
   });
 
 const tokens = ['The', 'cat', 'said', '"', '\\n', 'the'];
+const words = [...tokens.slice(0, 5), 'café'];
 const order = [3, 0, 5, 1, 4, 2];
 const head = 1;
 
 const plain = { causal: false, window: 0, validLen: 0, blocked: [] };
-const shared = { dModel: 16, heads: 2, seed: 3, base: 100.5, editMatrix: 'k', norm: 'post' };
+const ids = [3, 20, 7, 7, 0, 3];
+const shared = {
+  ids,
+  tokens,
+  order,
+  head,
+  dModel: 16,
+  heads: 2,
+  seed: 3,
+  base: 100.5,
+  editMatrix: 'k',
+  norm: 'post',
+};
 const masked = {
   ...{ causal: true, window: 2, validLen: 5 },
   blocked: [
@@ -112,8 +125,9 @@ const masked = {
     { row: 4, column: 4 },
   ],
 };
+const edit = { row: 9, column: 2, value: 1.75 };
 /** @param {object} settings @returns {any} */
-const layer = (settings) => ({ ...shared, ...plain, ...settings });
+const layer = (settings) => ({ ...shared, ...plain, edit, ...settings });
 const layers = {
   'identity, masked': layer({ weights: 'identity', encoding: 'sinusoidal', ...masked }),
   'xavier, without positions': layer({
@@ -121,16 +135,14 @@ const layers = {
   }),
 };
 
-const ids = [3, 20, 7, 7, 0, 3];
 const config = {
   ...{ vocabularySize: 24, dModel: 16, numHeads: 2, numLayers: 2, dimFeedforward: 40 },
   ...{ activation: 'gelu', base: 1000, scaleBySqrtDim: true, maxLength: 32 },
 };
 /** @param {'rotary' | 'sinusoidal'} positions @returns {any} */
 const learned = (positions) => ({
-  ...{ ...languagePrograms, ids },
+  ...languagePrograms,
   config: { ...config, positions },
-  tokens: [...tokens.slice(0, 5), 'café'],
 });
 const languages = {
   'language model': learned('rotary'),
@@ -139,10 +151,12 @@ const languages = {
 const ofLanguage = {
   'language model': layer({
     ...{ weights: 'learned', encoding: 'sinusoidal', causal: true, layer: 1 },
+    tokens: words,
     blocked: [{ row: 3, column: 1 }],
   }),
   'language model without positions': layer({
     ...{ weights: 'learned', encoding: 'none', causal: true, layer: 0, window: 3 },
+    tokens: words,
   }),
 };
 
@@ -157,31 +171,12 @@ const everyLayer = (programs) =>
     ['sinusoidal language model', programs(ofLanguage['language model'], learned('sinusoidal'))],
   ]);
 
-const edit = { row: 9, column: 2, value: 1.75 };
-compare(
-  'attention',
-  everyLayer((given, model) => attentionCode(given, tokens, head, model)),
-);
-compare(
-  'edit',
-  everyLayer((given, model) => editCode(given, tokens, edit, model)),
-);
-compare(
-  'stages',
-  everyLayer((given, model) => stagesCode(given, tokens, head, model)),
-);
-compare(
-  'shuffle',
-  everyLayer((given, model) => shuffleCode(given, tokens, order, model)),
-);
-compare(
-  'encoderBlock',
-  everyLayer((given, model) => encoderBlockCode(given, tokens, model)),
-);
-compare(
-  'decoderCache',
-  everyLayer((given, model) => decoderCacheCode(given, tokens, model)),
-);
+compare('attention', everyLayer(attentionCode));
+compare('edit', everyLayer(editCode));
+compare('stages', everyLayer(stagesCode));
+compare('shuffle', everyLayer(shuffleCode));
+compare('encoderBlock', everyLayer(encoderBlockCode));
+compare('decoderCache', everyLayer(decoderCacheCode));
 
 /** @param {(settings: any, learned: any) => Programs} programs */
 const everyLanguage = (programs) =>
@@ -191,25 +186,18 @@ const everyLanguage = (programs) =>
       programs(ofLanguage['language model'], model),
     ]),
   );
+const ofModel = ofLanguage['language model'];
+/** @param {object} options */
+const nextOf = (options) => nextWordCode({ ...ofModel, ...options }, learned('rotary'));
 compare('nextWord', {
-  ...everyLanguage((given, model) => nextWordCode(given, model, { temperature: 0.7, topK: 12 })),
-  'few candidates': nextWordCode(ofLanguage['language model'], learned('rotary'), {
-    ...{ temperature: 1, topK: 4 },
-  }),
-  'all candidates': nextWordCode(ofLanguage['language model'], learned('rotary'), {
-    ...{ temperature: 1, topK: 0 },
-  }),
+  ...everyLanguage((given, model) => nextWordCode({ ...given, temperature: 0.7, topK: 12 }, model)),
+  'few candidates': nextOf({ temperature: 1, topK: 4 }),
+  'all candidates': nextOf({ temperature: 1, topK: 0 }),
 });
-compare(
-  'orderLoss',
-  everyLanguage((given, model) => lossCode(given, model, order)),
-);
+compare('orderLoss', everyLanguage(lossCode));
 compare('wall', {
   ...everyLanguage(wallCode),
-  masked: wallCode(
-    { ...ofLanguage['language model'], ...masked, causal: false },
-    learned('rotary'),
-  ),
+  masked: wallCode({ ...ofModel, ...masked, causal: false }, learned('rotary')),
 });
 
 const positions = { length: 6, width: 8, base: 10000, start: 0, step: 1 };
@@ -242,16 +230,19 @@ compare('precision', {
 });
 compare('scale', { scale: scaleCode() });
 
+/** @type {any} */
 const schemes = {
   ...{ heads: 4, head: 2, weights: /** @type {const} */ ('xavier'), seed: 3, base: 100 },
   ...{ factor: 4, trained: 8, clip: 2, causal: false, tokens, dModel: 32 },
 };
 compare('schemes', {
-  ...Object.fromEntries(schemeNames.map((name) => [name, schemePrograms(name, schemes)])),
-  'none, language model': schemePrograms('none', schemes, {
-    ...learned('rotary'),
-    given: ofLanguage['language model'],
-  }),
+  ...Object.fromEntries(
+    schemeNames.map((scheme) => [scheme, schemePrograms({ ...schemes, scheme }, null)]),
+  ),
+  'none, language model': schemePrograms(
+    { ...ofModel, heads: 4, head: 2, scheme: 'none' },
+    learned('rotary'),
+  ),
 });
 
 const sizes = { n: 64, d: 16, k: 4 };
@@ -293,32 +284,37 @@ compare(
   ),
 );
 
+/** @type {any} */
 const own = {
-  ...{ ids, tokens: [...tokens.slice(0, 5), 'café'], layer: 1, head, heads: 2, causal: true },
+  ...{ ...plain, ids, tokens: words, layer: 1, head, heads: 2, causal: true, order, edit },
 };
 const pair = { ...own, types: [0, 0, 0, 1, 1, 1], ...masked };
-/** @type {any} */
 const joined = { headDim: 8, numHeads: 2, numKvHeads: 1, dModel: 16, joined: true };
+/** @type {any} */
+const facts = {
+  ...{ dModel: 16, numHeads: 2, numLayers: 3 },
+  description: { vocabSize: 24, layers: [joined, joined] },
+};
 compare('own', {
-  attention: ownPrograms.ownAttentionCode(own),
-  'attention, masked pair': ownPrograms.ownAttentionCode(pair),
-  stages: ownPrograms.ownStagesCode(own, 5),
-  block: ownPrograms.ownBlockCode(own, 16),
-  'block, pair': ownPrograms.ownBlockCode(pair, 16),
-  cache: ownPrograms.ownCacheCode(own, 16),
+  attention: ownPrograms.attentionCode(own),
+  'attention, masked pair': ownPrograms.attentionCode(pair),
+  stages: ownPrograms.stagesCode(own, facts),
+  block: ownPrograms.encoderBlockCode(own, facts),
+  'block, pair': ownPrograms.encoderBlockCode(pair, facts),
+  cache: ownPrograms.decoderCacheCode(own, facts),
   ...Object.fromEntries(
-    /** @type {const} */ (['q', 'v', 'o']).map((editMatrix) => [
+    ['q', 'v', 'o'].map((editMatrix) => [
       `edit ${editMatrix}`,
-      ownPrograms.ownEditCode({ ...own, editMatrix }, joined, edit),
+      ownPrograms.editCode({ ...own, editMatrix }, facts),
     ]),
   ),
-  loss: ownPrograms.ownLossCode(own, order, 24),
-  next: ownPrograms.ownNextCode(own, { at: 3, temperature: 0.7, topK: 12, vocabSize: 24 }),
-  'next, all': ownPrograms.ownNextCode(own, { at: 5, temperature: 1, topK: 0, vocabSize: 24 }),
-  wall: ownPrograms.ownWallCode(own, { pattern: 'previousToken', heads: 2, layers: 3 }),
-  'wall, pair': ownPrograms.ownWallCode(pair, { pattern: 'induction', heads: 2, layers: 3 }),
-  'wall, first': ownPrograms.ownWallCode(own, { pattern: 'firstToken', heads: 2, layers: 3 }),
-  'wall, same': ownPrograms.ownWallCode(own, { pattern: 'sameToken', heads: 2, layers: 3 }),
+  loss: ownPrograms.lossCode(own, facts),
+  next: ownPrograms.nextWordCode({ ...own, at: 3, temperature: 0.7, topK: 12 }, facts),
+  'next, all': ownPrograms.nextWordCode({ ...own, at: 5, temperature: 1, topK: 0 }, facts),
+  wall: ownPrograms.wallCode({ ...own, wallOrder: 'layer' }, facts),
+  'wall, pair': ownPrograms.wallCode({ ...pair, wallOrder: 'induction' }, facts),
+  'wall, first': ownPrograms.wallCode({ ...own, wallOrder: 'firstToken' }, facts),
+  'wall, same': ownPrograms.wallCode({ ...own, wallOrder: 'sameToken' }, facts),
 });
 
 compare(

@@ -10,7 +10,6 @@ import { timed } from './timed.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../core/sentence.js').Given} Given */
 /** @typedef {import('./work.svelte.js').Work} Work */
-/** @typedef {import('../frame/frame.js').Code} Code */
 
 /**
  * @typedef {object} Attention
@@ -150,33 +149,17 @@ export class Pipeline {
 
   /**
    * The programs of a figure.
-   * @param {string} figure
-   * @param {Code | undefined} pages the programs for the page's own models
-   * @param {() => any} [shown] returns the values that the programs for a reader's model need in
-   *   addition to the settings
-   * @returns {Code | undefined}
+   * @param {() => Promise<any>} load imports a module with programs for the page's models
+   * @param {string} name the function that writes them
+   * @param {object} [shown] what the figure shows instead of, and in addition to, the settings
    */
-  code(figure, pages, shown) {
-    return this.kind.code(figure, this.#given, pages, shown);
-  }
-
-  /**
-   * The model's data for programs. Includes the first `most` tokens of the sentence, or all tokens
-   * of a shorter sentence.
-   * @param {number} [most]
-   */
-  learned(most = Infinity) {
-    const { model } = this;
-    const { tokens, ids } = this.#given;
-    const { programs } = this.#work.language;
-    if (!model || !programs) return null;
-    const known = { ids: ids.slice(0, most), tokens: tokens.slice(0, most) };
-    return { config: model.config, ...known, ...programs };
+  code(load, name, shown) {
+    return this.kind.code(load, name, { ...this.#given, ...shown });
   }
 
   /**
    * The first tokens of the sentence, and everything else on which a layer depends.
-   * @param {number} most number of tokens
+   * @param {number} [most] number of tokens
    */
   ofFirst(most) {
     const { tokens, ids, rotary, own } = this.#given;

@@ -66,17 +66,8 @@ export class Next {
 
   /** The programs for the predictions. */
   get code() {
-    const [ids, tokens, options] = [this.#ids, this.#tokens, this.#options];
-    const { given } = this.#pipeline;
-    const known = this.#pipeline.learned();
-    return this.#pipeline.code(
-      'next',
-      {
-        load: loadPrograms,
-        of: ({ nextWordCode }) => nextWordCode(given, { ...known, ids, tokens }, options),
-      },
-      () => ({ at: this.at, ...options }),
-    );
+    const [ids, tokens, at] = [this.#ids, this.#tokens, this.at];
+    return this.#pipeline.code(loadPrograms, 'nextWordCode', { ids, tokens, at, ...this.#options });
   }
 
   /** An attachment that keeps the predictions up to date while its element is shown. */

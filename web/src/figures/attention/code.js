@@ -2,24 +2,23 @@ import { exclusion, headOf, layer, sentence } from '../../programs/calls.js';
 import { printMatrix } from '../../programs/print.js';
 import { cxx, js } from '../../programs/writers.js';
 
-/** @typedef {import('../../core/sentence.js').SentenceSettings} SentenceSettings */
+/** @typedef {import('../../core/sentence.js').Given} Given */
 /** @typedef {import('../../models/language/languagePrograms.js').Learned} Learned */
 /** @typedef {import('../../programs/print.js').Call} Call */
 
 /**
  * The calls with which each program about the layer begins. They define the layer's input `x`, the
  * `layer` (`mha` in Python), and the masks.
- * @param {SentenceSettings} settings
- * @param {string[]} tokens
- * @param {Learned | null} [learned] the language model that the layer belongs to, if any
+ * @param {Given} given
+ * @param {Learned | null} learned the language model that the layer belongs to, if any
  * @returns {Call[]}
  */
-export function layerCalls(settings, tokens, learned) {
-  if (learned) return learned.languageCalls(settings, learned, 'attention');
-  const { heads, weights, seed } = settings;
+export function layerCalls(given, learned) {
+  if (learned) return learned.languageCalls(given, learned, 'attention');
+  const { tokens, heads, weights, seed } = given;
   const isIdentity = weights === 'identity';
   return [
-    ...sentence(settings, tokens),
+    ...sentence(given, tokens),
     {
       python: `mha = torch.nn.MultiheadAttention(d_model, ${heads}, bias=False, batch_first=True)
 with torch.no_grad():
@@ -37,20 +36,18 @@ ${
       ...{ dModel: 'dModel', numHeads: 'numHeads', bias: false },
       ...(isIdentity ? { init: 'identity' } : { init: 'xavier', seed }),
     }),
-    exclusion(settings, tokens.length).lines,
+    exclusion(given, tokens.length).lines,
   ];
 }
 
 /**
  * Defines the output of the layer as `f(x)`.
- * @param {SentenceSettings} settings
- * @param {string[]} tokens
- * @param {Call} [before] lines that
- *   change x first
+ * @param {Given} given
+ * @param {Call} [before] lines that change x first
  * @returns {Call}
  */
-export function layerFunction(settings, tokens, before = {}) {
-  const masks = exclusion(settings, tokens.length);
+export function layerFunction(given, before = {}) {
+  const masks = exclusion(given, given.tokens.length);
   return {
     python: `
 def f(x):
@@ -70,26 +67,18 @@ ${before.javascript || ''}  return layer.forward(x, x, x, ${masks.javascript}).o
   };
 }
 
-/**
- * Programs that compute the weights of a head.
- * @param {SentenceSettings} settings
- * @param {string[]} tokens
- * @param {number} head
- * @param {Learned | null} [learned]
- */
-export const attentionCode = (settings, tokens, head, learned) =>
-  attentionPrograms(layerCalls(settings, tokens, learned), settings, tokens, head);
+/** Programs that compute the weights of a head. @param {Given} given @param {Learned | null} learned */
+export const attentionCode = (given, learned) =>
+  attentionPrograms(layerCalls(given, learned), given);
 
 /**
  * Programs that compute the weights of a head. The opening `calls` define the head's layer.
  * @param {Call[]} calls
- * @param {SentenceSettings} settings
- * @param {string[]} tokens
- * @param {number} head
+ * @param {Given} given
  */
-export function attentionPrograms(calls, settings, tokens, head) {
-  const masks = exclusion(settings, tokens.length);
-  const { heads } = settings;
+export function attentionPrograms(calls, given) {
+  const { tokens, head, heads } = given;
+  const masks = exclusion(given, tokens.length);
   const weights = 'attn::Tensor(weights.data(), {1, num_heads, n, n})';
   return printMatrix('head', 'n', 'n', [
     ...calls,

@@ -4,14 +4,13 @@ import { blockCalls } from '../encoderBlock/code.js';
 /**
  * Programs that decode token by token. PyTorch's layer has no cache, so its program computes all
  * tokens in a single pass, which gives the same results.
- * @param {Parameters<typeof blockCalls>[0]} settings
- * @param {string[]} tokens
- * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../core/sentence.js').Given} given
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} learned the
  *   language model that the layer belongs to, if any
  */
-export const decoderCacheCode = (settings, tokens, learned) =>
+export const decoderCacheCode = (given, learned) =>
   printMatrix('y', 'n', 'dModel', [
-    ...blockCalls(settings, tokens, learned),
+    ...blockCalls(given, learned),
     {
       python: `
 # PyTorch's layer has no cache, so this is one causal pass over all tokens.

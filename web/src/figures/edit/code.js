@@ -5,20 +5,20 @@ import { layerCalls, layerFunction } from '../attention/code.js';
 
 /**
  * Programs that compute how changing one weight affects the layer's output.
- * @param {import('../../core/sentence.js').SentenceSettings} settings
- * @param {string[]} tokens
- * @param {{ row: number, column: number, value: number }} edit
- * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../core/sentence.js').Given & { edit: Record<'row' | 'column' | 'value',
+ *   number> }} given
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} learned the
  *   language model that the layer belongs to, if any
  */
-export function editCode(settings, tokens, { row, column, value }, learned) {
-  const { editMatrix, dModel } = settings;
+export function editCode(given, learned) {
+  const { editMatrix, dModel } = given;
+  const { row, column, value } = given.edit;
   const name = editMatrix === 'o' ? 'out_proj.weight' : 'in_proj_weight';
   const first = editMatrix === 'o' ? 0 : 'qkv'.indexOf(editMatrix);
   const at = first ? `${first} * ${dModel} + ${row}` : row;
   return printMatrix('change', 'n', 'dModel', [
-    ...layerCalls(settings, tokens, learned),
-    layerFunction(settings, tokens),
+    ...layerCalls(given, learned),
+    layerFunction(given),
     {
       python: `before = f(x)
 with torch.no_grad():

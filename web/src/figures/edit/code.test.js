@@ -1,4 +1,4 @@
-import { testLayerPrograms, tokens } from '../../../../tests/layerPrograms.js';
+import { testLayerPrograms } from '../../../../tests/layerPrograms.js';
 import { difference } from '../../core/difference.js';
 import { attend, editedLayer } from '../../core/edit.js';
 import { editCode } from './code.js';
@@ -7,10 +7,10 @@ const edit = { row: 9, column: 2, value: 1.75 };
 
 await testLayerPrograms(
   'the change of the output',
-  (settings, learned) => editCode(settings, tokens, edit, learned),
-  ({ attn, layer, x, exclusion, settings, model }) => {
+  (given, learned) => editCode({ ...given, edit }, learned),
+  ({ attn, layer, x, exclusion, given, model }) => {
     const base = model?.config.base;
-    const edited = editedLayer(attn, layer, { which: settings.editMatrix, ...edit, base });
+    const edited = editedLayer(attn, layer, { which: given.editMatrix, ...edit, base });
     const after = attend(edited, x, exclusion);
     edited.dispose();
     const { data, shape } = difference(after.output, layer.forward(x, x, x, exclusion).output);

@@ -3,27 +3,26 @@ import { exclusion, layer, sentence } from '../../programs/calls.js';
 import { gap, printMatrix } from '../../programs/print.js';
 import { cxx, js, py } from '../../programs/writers.js';
 
-/** @typedef {import('../../core/sentence.js').SentenceSettings & Pick<import('../../state/properties/index.js').Settings, 'norm'>} Settings */
+/** @typedef {import('../../core/sentence.js').Given} Given */
 /** @typedef {import('../../models/language/languagePrograms.js').Learned} Learned */
 
 /**
  * The calls at the start of every program about a block. They define the block's input `x` (n, E)
  * and its `layer`, which has the given settings.
- * @param {Settings} settings
- * @param {string[]} tokens
- * @param {Learned | null} [learned] the language model that the layer belongs to, if any
+ * @param {Given} given
+ * @param {Learned | null} learned the language model that the layer belongs to, if any
  * @returns {import('../../programs/print.js').Call[]}
  */
-export function blockCalls(settings, tokens, learned) {
-  if (learned) return learned.languageCalls(settings, learned, 'block');
-  const { dModel, heads, weights, seed, norm } = settings;
+export function blockCalls(given, learned) {
+  if (learned) return learned.languageCalls(given, learned, 'block');
+  const { dModel, heads, weights, seed, norm } = given;
   const isIdentity = weights === 'identity';
   const dimFeedforward = hiddenFactor * dModel;
   const normFirst = norm === 'pre';
   const sizes = { dModel: 'dModel', numHeads: 'numHeads' };
   const options = { ...sizes, dimFeedforward, normFirst, attentionBias: false };
   return [
-    ...sentence(settings, tokens),
+    ...sentence(given, given.tokens),
     {
       python: py`layer = torch.nn.TransformerEncoderLayer(
     d_model, nhead=${heads}, dim_feedforward=${dimFeedforward}, dropout=0,
@@ -64,14 +63,13 @@ ${
 
 /**
  * Programs that compute the output of the block.
- * @param {Settings} settings
- * @param {string[]} tokens
- * @param {Learned | null} [learned] the language model that the layer belongs to, if any
+ * @param {Given} given
+ * @param {Learned | null} learned the language model that the layer belongs to, if any
  */
-export function encoderBlockCode(settings, tokens, learned) {
-  const { lines, javascript, cpp } = exclusion(settings, tokens.length);
+export function encoderBlockCode(given, learned) {
+  const { lines, javascript, cpp } = exclusion(given, given.tokens.length);
   return printMatrix('y', 'n', 'dModel', [
-    ...blockCalls(settings, tokens, learned),
+    ...blockCalls(given, learned),
     gap,
     // With learned weights, earlier calls already define the masks.
     !learned && lines,

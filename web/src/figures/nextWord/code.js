@@ -5,11 +5,12 @@ import { printMatrix } from '../../programs/print.js';
 /**
  * Programs that predict the next token. They print a line for each of the ten most probable tokens
  * with its id and probability. With cuts, some queries may not look at some keys.
- * @param {import('../../core/sentence.js').SentenceSettings} settings
+ * @param {import('../../core/sentence.js').Given & { temperature: number, topK: number,
+ *   cuts?: readonly import('../../core/cuts.js').Cut[] }} given
  * @param {import('../../models/language/languagePrograms.js').Learned} learned
- * @param {{ temperature: number, topK: number, cuts?: readonly import('../../core/cuts.js').Cut[] }} options
  */
-export function nextWordCode(settings, learned, { temperature, topK, cuts = [] }) {
+export function nextWordCode(given, learned) {
+  const { temperature, topK, cuts = [] } = given;
   const { vocabularySize, numLayers } = learned.config;
   const knockOut = knockOutOf(cuts, numLayers);
   const cpp = knockOut.map(
@@ -27,7 +28,7 @@ export function nextWordCode(settings, learned, { temperature, topK, cuts = [] }
   const kept = topK || vocabularySize;
   const shown = Math.min(10, kept);
   return printMatrix('candidates', shown, 2, [
-    ...learned.modelCalls(settings, learned, cuts.length > 0),
+    ...learned.modelCalls(given, learned, cuts.length > 0),
     {
       python: `
 x = embed(ids)
@@ -61,3 +62,6 @@ const logits = output.forward(last).data;`,
     candidates({ temperature, kept, shown }),
   ]);
 }
+
+/** `nextWordCode` with cuts, which programs for a reader's model do not have. */
+export const cutCode = nextWordCode;

@@ -1,7 +1,7 @@
 import { ids, testLanguagePrograms } from '../../../../tests/languagePrograms.js';
 import { knockOutOf } from '../../core/cuts.js';
 import { candidates } from '../../models/language/languageModel.js';
-import { nextWordCode } from './code.js';
+import { cutCode, nextWordCode } from './code.js';
 
 const cuts = [
   { layer: 0, head: 1, query: 5, key: 2 },
@@ -13,7 +13,7 @@ const options = { temperature: 0.7, topK: 12 };
 
 await testLanguagePrograms(
   'what may come next',
-  (settings, learned) => nextWordCode(settings, learned, options),
+  (given, learned) => nextWordCode({ ...given, ...options }, learned),
   (model) => {
     const writer = model.writer();
     const next = candidates(writer.next(ids), options);
@@ -24,7 +24,7 @@ await testLanguagePrograms(
 
 await testLanguagePrograms(
   'what may come next with cuts',
-  (settings, learned) => nextWordCode(settings, learned, { temperature: 1, topK: 0, cuts }),
+  (given, learned) => cutCode({ ...given, temperature: 1, topK: 0, cuts }, learned),
   (model) => {
     const { logits } = model.changed(
       ids,

@@ -1,13 +1,14 @@
+import { orderOf } from '../../core/shuffle.js';
 import { layer, loadStateDict, meanLoss, shuffledIds } from '../../programs/calls.js';
 import { printMatrix } from '../../programs/print.js';
 
 /**
  * Programs that compute the model's loss for the tokens in order, shuffled, and without positions.
- * @param {import('../../core/sentence.js').SentenceSettings} given
+ * @param {import('../../core/sentence.js').Given} given
  * @param {import('../../models/language/languagePrograms.js').Learned} learned
- * @param {number[]} order
  */
-export function lossCode(given, learned, order) {
+export function lossCode(given, learned) {
+  const order = orderOf(given.ids.length, given);
   // The settings always include positions. The function `loss` omits them if it is told to.
   const settings = { ...given, encoding: /** @type {const} */ ('sinusoidal') };
   const turns = learned.config.positions === 'rotary';

@@ -5,7 +5,7 @@ const order = [3, 0, 5, 1, 4, 2];
 
 await testLanguagePrograms(
   'the losses',
-  (settings, learned) => lossCode(settings, learned, order),
+  (given, learned) => lossCode({ ...given, order }, learned),
   (model) =>
     [
       model.logProbabilities(ids),

@@ -5,28 +5,25 @@ import { encodingPrograms } from '../encoding/code.js';
 import { inventedPrograms } from './inventCode.js';
 import { alibiHead, scalingOf, schemes, streams, t5 } from './schemes.js';
 
-/** @typedef {import('./schemes.js').SchemeName} SchemeName */
-/** @typedef {import('./schemes.js').SchemeSettings} SchemeSettings */
-
 /**
- * @typedef {SchemeSettings & { tokens: string[], dModel: number,
- *   invented?: import('../../chapters/encoding/Schemes.svelte').Yours | null }} ProgramSettings
+ * @typedef {import('../../core/sentence.js').Given & import('./schemes.js').SchemeSettings & {
+ *   scheme: import('./schemes.js').SchemeName,
+ *   invented?: { written: import('../../invention/invention.js').Written } | null,
+ * }} ProgramSettings
  *   invented: the reader's scheme, null if its formulas are broken
  */
 
 /**
  * Programs that compute a scheme's matrix. For the scheme without positions, they compute attention
  * without positions.
- * @param {SchemeName} name
  * @param {ProgramSettings} settings
- * @param {(import('../../models/language/languagePrograms.js').Learned & { given:
- *   import('../../core/sentence.js').SentenceSettings }) | null} [language]
- *   the language model and the sentence's settings; null if the layer is not the language model's
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} language the
+ *   language model that the layer belongs to, if any
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
-export function schemePrograms(name, settings, language) {
-  if (schemes[name].kind === 'rotation') return rotary(name, settings);
-  switch (name) {
+export function schemePrograms(settings, language) {
+  if (schemes[settings.scheme].kind === 'rotation') return rotary(settings);
+  switch (settings.scheme) {
     case 'sinusoidal': {
       const { tokens, dModel, base } = settings;
       return encodingPrograms({ length: tokens.length, width: dModel, base, start: 0, step: 1 });
@@ -44,10 +41,8 @@ export function schemePrograms(name, settings, language) {
     default:
       return language
         ? attentionPrograms(
-            language.languageCalls(language.given, language, 'attention', false),
-            { ...language.given, heads: settings.heads },
-            language.tokens,
-            settings.head,
+            language.languageCalls(settings, language, 'attention', false),
+            settings,
           )
         : withoutPositions(settings);
   }
@@ -166,8 +161,8 @@ smooth = ((trained * frequency / (2 * math.pi) - 1) / (4 - 1)).clamp(0, 1)
 frequency = (1 - smooth) * frequency / factor + smooth * frequency`,
 };
 
-/** @param {SchemeName} name @param {ProgramSettings} settings */
-function rotary(name, { tokens, dModel, heads, base, factor, trained }) {
+/** @param {ProgramSettings} settings */
+function rotary({ scheme: name, tokens, dModel, heads, base, factor, trained }) {
   const scaling = scalingOf(name, /** @type {any} */ ({ factor: 'factor', trained: 'trained' }));
   const used = scaling && { factor, ...(name !== 'linear' && { trained }) };
   const d = Math.floor(dModel / heads / 2) * 2;
@@ -199,13 +194,4 @@ for (let i = 0; i < length; i++) {
 
 /** @param {ProgramSettings} settings */
 const withoutPositions = (settings) =>
-  attentionCode(
-    /** @type {import('../../core/sentence.js').SentenceSettings} */ (
-      /** @type {unknown} */ ({
-        ...settings,
-        ...{ encoding: 'none', window: 0, validLen: 0, blocked: [] },
-      })
-    ),
-    settings.tokens,
-    settings.head,
-  );
+  attentionCode({ ...settings, encoding: 'none', window: 0, validLen: 0, blocked: [] }, null);

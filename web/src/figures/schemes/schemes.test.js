@@ -89,7 +89,10 @@ test('heads with one column cannot be rotated', () => {
 for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language);
   for (const name of schemeNames) {
-    const text = schemePrograms(name, { ...settings, tokens, dModel })[language];
+    const text = schemePrograms(
+      /** @type {any} */ ({ ...settings, scheme: name, tokens, dModel }),
+      null,
+    )[language];
     if (!text) continue;
     test(`the ${language} program prints the numbers of ${name}`, { skip }, async () => {
       const { matrix, weights } =

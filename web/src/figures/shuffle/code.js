@@ -1,3 +1,4 @@
+import { orderOf } from '../../core/shuffle.js';
 import { difference, list } from '../../programs/calls.js';
 import { printMatrix } from '../../programs/print.js';
 import { cxx } from '../../programs/writers.js';
@@ -6,26 +7,23 @@ import { layerCalls, layerFunction } from '../attention/code.js';
 /**
  * Programs that measure whether the layer sees the order of its input: π(f(X)) − f(π(X)), where the
  * layer f begins with the positional encoding, if there is one.
- * @param {import('../../core/sentence.js').SentenceSettings} settings
- * @param {string[]} tokens
- * @param {number[]} order
- * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../core/sentence.js').Given} given
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} learned the
  *   language model that the layer belongs to, if any
  */
-export function shuffleCode(settings, tokens, order, learned) {
-  const { base } = settings;
-  const encodes = settings.encoding === 'sinusoidal' && !learned;
+export function shuffleCode(given, learned) {
+  const { base, tokens } = given;
+  const encodes = given.encoding === 'sinusoidal' && !learned;
   const x = learned ? 'embedded' : 'x';
-  const given = learned ? settings : { ...settings, encoding: /** @type {const} */ ('none') };
   return printMatrix('difference', 'n', 'dModel', [
-    ...layerCalls(given, tokens, learned),
-    list('order', order),
+    ...layerCalls(learned ? given : { ...given, encoding: 'none' }, learned),
+    list('order', orderOf(tokens.length, given)),
     encodes && {
       python: `
 angle = torch.arange(float(n))[:, None] / ${base} ** (torch.arange(0, d_model, 2) / d_model)
 p = torch.stack((angle.sin(), angle.cos()), dim=2).reshape(n, d_model)`,
     },
-    layerFunction(settings, tokens, {
+    layerFunction(given, {
       python: encodes ? '    x = x + p\n' : learned ? '    x = read(x)\n' : '',
       cpp: encodes
         ? cxx`  attn::PositionalEncoding(${{ base }}).forward(view(x), view(x));\n`

@@ -8,20 +8,18 @@ const names = ['q', 'k', 'v', 'scaled_scores', 'biased_scores', 'weights', 'head
 
 /**
  * Programs that go through a head stage by stage, up to its output.
- * @param {import('../../core/sentence.js').SentenceSettings} settings
- * @param {string[]} tokens
- * @param {number} head
- * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../core/sentence.js').Given} given
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} learned the
  *   language model that the layer belongs to, if any
  */
-export function stagesCode(settings, tokens, head, learned) {
-  const { dModel, heads } = settings;
-  const masks = exclusion(settings, tokens.length);
+export function stagesCode(given, learned) {
+  const { tokens, dModel, head, heads } = given;
+  const masks = exclusion(given, tokens.length);
   const depth = dModel / heads;
   const [begin, end] = [head * depth, (head + 1) * depth];
   const intermediates = names.map((name) => `'${name}'`);
   return printMatrix('head', 'n', 'D', [
-    ...layerCalls(settings, tokens, learned),
+    ...layerCalls(given, learned),
     {
       python: `
 # Head ${head + 1} of ${heads}: columns ${begin} to ${end - 1}.

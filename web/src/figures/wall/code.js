@@ -9,11 +9,11 @@ import { cxx, js } from '../../programs/writers.js';
  * previous token, to the first token, to other occurrences of the query's token (with a causal
  * mask, only earlier ones), and to the tokens after these occurrences. The fifth share depends only
  * on positions.
- * @param {import('../../core/sentence.js').SentenceSettings} given
+ * @param {import('../../core/sentence.js').Given} given
  * @param {import('../../models/language/languagePrograms.js').Learned} learned
  */
 export function wallCode(given, learned) {
-  const masks = exclusion(given, learned.ids.length);
+  const masks = exclusion(given, given.ids.length);
   const { numLayers } = learned.config;
   const { causal } = given;
   return printMatrix('shares', 'num_layers * num_heads', 5, [

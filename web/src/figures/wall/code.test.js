@@ -25,7 +25,7 @@ for (const [what, masks] of /** @type {const} */ ([
   ['what every head does without a mask', { causal: false }],
   ['what every head does within a window', { causal: false, window: 2, validLen: 5 }],
 ])) {
-  /** @type {import('../../core/sentence.js').SentenceSettings} */
+  /** @type {import('../../core/sentence.js').Given} */
   let given;
   await testLanguagePrograms(
     what,

@@ -26,11 +26,6 @@ export class Language {
    * @type {typeof import('./languageModel.js').candidates | undefined}
    */
   candidatesOf;
-  /**
-   * The module that writes the first lines of programs.
-   * @type {typeof import('./languagePrograms.js') | undefined}
-   */
-  programs;
   /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
   own = $state.raw(null);
   /**
@@ -113,18 +108,16 @@ export class Language {
     this.coming = true;
     this.problem = '';
     try {
-      const [{ LanguageModel, candidates }, { Pages }, programs, { LanguageTokens }, bytes, json] =
+      const [{ LanguageModel, candidates }, { Pages }, { LanguageTokens }, bytes, json] =
         await Promise.all([
           import('./languageModel.js'),
           import('./pages.js'),
-          import('./languagePrograms.js'),
           import('./languageTokens.js'),
           host.read('model.safetensors').then((response) => response.arrayBuffer()),
           host.read('tokenizer.json').then((response) => response.json()),
         ]);
       const file = new Uint8Array(bytes);
       const whole = new LanguageModel(this.#attn, file);
-      this.programs = programs;
       this.candidatesOf = candidates;
       this.tokens = new LanguageTokens(json);
       this.#pages = new Pages(this.#attn, whole, this.tokens);

@@ -1,45 +1,45 @@
 import { exclusion, layer, loadStateDict } from '../../programs/calls.js';
 import { cxx, double, js, py } from '../../programs/writers.js';
 
-/** @typedef {import('../../core/sentence.js').SentenceSettings} SentenceSettings */
+/** @typedef {import('../../core/sentence.js').Given} Given */
 /** @typedef {import('../../programs/print.js').Call} Call */
 
 /**
- * Data about the language model for programs: its configuration, token ids, and this module's
- * functions, which are loaded with the model.
- * @typedef {{ config: import('./languageModel.js').Config, ids: number[], tokens: string[] }} Known
+ * Data about the language model for programs: its configuration and this module's functions.
+ * @typedef {{ config: import('./languageModel.js').Config }} Known
  * @typedef {Known & typeof import('./languagePrograms.js')} Learned
  */
 
-/** @param {SentenceSettings} settings @param {Known} learned */
+/** @param {Given} given @param {Known} learned */
 const positionsOf = ({ encoding }, { config }) => (encoding === 'none' ? '' : config.positions);
 
-/** Options of the layers. @param {SentenceSettings} settings @param {Known} learned */
-const blockOptions = (settings, learned) => ({
+/** Options of the layers. @param {Given} given @param {Known} learned */
+const blockOptions = (given, learned) => ({
   ...{ dModel: 'dModel', numHeads: 'numHeads', dimFeedforward: learned.config.dimFeedforward },
   ...{ activation: learned.config.activation, normFirst: true },
   positions:
-    positionsOf(settings, learned) === 'rotary' ? { rotary: { base: learned.config.base } } : {},
+    positionsOf(given, learned) === 'rotary' ? { rotary: { base: learned.config.base } } : {},
 });
 
-/** Options of the encoder. @param {SentenceSettings} settings @param {Known} learned */
-export const encoderOptions = (settings, learned) => ({
-  ...blockOptions(settings, learned),
+/** Options of the encoder. @param {Given} given @param {Known} learned */
+export const encoderOptions = (given, learned) => ({
+  ...blockOptions(given, learned),
   ...{ numLayers: learned.config.numLayers, finalNorm: true },
 });
 
 /**
  * The calls with which programs define the model: `ids`, `n`, the model's sizes, `embedding` and
  * `encoder`. The program expects the model's file next to it.
- * @param {SentenceSettings} settings
+ * @param {Given} given
  * @param {Known} learned
  * @param {boolean} [mayLackKeys] whether a query may have no keys, so that its weights are 0
  * @returns {Call[]}
  */
-export function modelCalls(settings, learned, mayLackKeys = false) {
-  const { config, ids, tokens } = learned;
+export function modelCalls(given, learned, mayLackKeys = false) {
+  const { config } = learned;
+  const { ids, tokens } = given;
   const { vocabularySize, dModel, numHeads, numLayers, dimFeedforward, activation, base } = config;
-  const positions = positionsOf(settings, learned);
+  const positions = positionsOf(given, learned);
   const adds = positions === 'sinusoidal';
   const scale = config.scaleBySqrtDim;
   const words = tokens.map((token) => (/^[!-~]+$/.test(token) ? token : '·')).join(' ');
@@ -111,7 +111,7 @@ const file = new attn.Safetensors(await readFile('model.safetensors'));`,
       ...{ numEmbeddings: vocabularySize, embeddingDim: 'dModel', scaleBySqrtDim: scale },
     }),
     loadStateDict('embedding', 'embedding.'),
-    layer('encoder', 'TransformerEncoder', encoderOptions(settings, learned)),
+    layer('encoder', 'TransformerEncoder', encoderOptions(given, learned)),
     loadStateDict('encoder', 'encoder.'),
     {
       cpp: cxx`const auto embed = [&](const std::vector<std::int64_t>& ids) {
@@ -131,22 +131,22 @@ const file = new attn.Safetensors(await readFile('model.safetensors'));`,
  * `embedded`, a function `read` that turns embeddings into the layer's input, the layer's input `x`
  * for the given tokens, and the `layer` (`mha` in Python). All these tensors are (n, E). The
  * program expects the model's file next to it.
- * @param {SentenceSettings} settings
+ * @param {Given} given
  * @param {Known} learned
  * @param {'attention' | 'block'} what kind of the layer
  * @param {boolean} [turned] whether rotary positions rotate queries and keys in its attention
  * @returns {Call[]}
  */
-export function languageCalls(settings, learned, what, turned = true) {
-  const at = settings.layer;
+export function languageCalls(given, learned, what, turned = true) {
+  const at = given.layer;
   const isBlock = what === 'block';
-  const masks = exclusion(settings, learned.ids.length);
+  const masks = exclusion(given, given.ids.length);
   const stage = `layers.${at}.${isBlock ? 'resid_pre' : 'norm1.output'}`;
-  const block = blockOptions(settings, learned);
+  const block = blockOptions(given, learned);
   const { dModel, numHeads } = block;
   const positions = turned ? block.positions : {};
   return [
-    ...modelCalls(settings, learned),
+    ...modelCalls(given, learned),
     masks.lines,
     {
       python: `

@@ -91,6 +91,15 @@ export class Pages extends Layered {
     return { ...super.described(given), dimFeedforward, activation };
   }
 
+  /** @type {Model['code']} */
+  code(load, name, given) {
+    const { config } = this;
+    return {
+      load: () => Promise.all([load(), import('./languagePrograms.js')]),
+      of: ([programs, calls]) => programs[name](given, { config, ...calls }),
+    };
+  }
+
   /** @param {Given} given @param {boolean} here */
   isLong({ tokens: { length }, dModel, layer }, here) {
     const work = length * dModel * (12 * dModel + 2 * length) * (layer + 0.5);

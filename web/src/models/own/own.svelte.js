@@ -5,7 +5,6 @@ import { TaskWorker } from '../../work/scheduler.js';
 import { ownTask } from '../../work/tasks/own.js';
 import { sized } from '../model.js';
 import { pathOf } from './dropped.js';
-import { ownPrograms } from './ownPrograms.js';
 import { notesOf, partTexts, texts } from '../../texts/own.js';
 
 /** @typedef {import('./ownServer.js').Facts} Facts */
@@ -13,6 +12,12 @@ import { notesOf, partTexts, texts } from '../../texts/own.js';
 /** @typedef {import('../model.js').Predicts} Predicts */
 /** @typedef {import('../model.js').Given} Given */
 /** @typedef {'encode' | 'next' | 'cut' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
+
+/** The programs in ownPrograms.js. */
+const programs = [
+  ...['attentionCode', 'decoderCacheCode', 'editCode', 'encoderBlockCode', 'lossCode'],
+  ...['nextWordCode', 'stagesCode', 'wallCode'],
+];
 
 /** Id of the reader's last model. */
 let last = 0;
@@ -215,15 +220,11 @@ export class Own {
     return this.#worker.run(task, given, options);
   }
 
-  /**
-   * The programs of a figure, if it has programs for a reader's model.
-   * @param {string} figure
-   * @param {Given} given
-   * @param {unknown} _pages
-   * @param {() => any} [shown]
-   */
-  code(figure, given, _pages, shown = () => {}) {
-    return ownPrograms[figure]?.(given, this.facts, shown);
+  /** @type {Model['code']} */
+  code(_, name, given) {
+    return programs.includes(name)
+      ? { load: () => import('./ownPrograms.js'), of: (all) => all[name](given, this.facts) }
+      : undefined;
   }
 
   close() {

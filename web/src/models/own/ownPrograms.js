@@ -1,44 +1,341 @@
-// The programs of each figure for a reader's model.
-
+import { headRows } from '../../core/layer.js';
 import { orderOf } from '../../core/shuffle.js';
-
-/** @typedef {import('../../core/sentence.js').Given} Given */
-
-const load = () => import('./ownCode.js');
-/** @param {(module: typeof import('./ownCode.js')) => object} of */
-const loaded = (of) => ({ load, of });
-
-/** @param {Given} given @param {number} most */
-const first = (given, most) => ({
-  ...given,
-  ...{ ids: given.ids.slice(0, most), tokens: given.tokens.slice(0, most) },
-});
+import {
+  candidates,
+  constants,
+  exclusion,
+  headOf,
+  list,
+  meanLoss,
+  shuffledIds,
+} from '../../programs/calls.js';
+import { printMatrix } from '../../programs/print.js';
+import { cxx, double, js } from '../../programs/writers.js';
 
 /**
- * The programs of a figure that shows these settings; undefined if it has none for this model.
- * @type {Record<string, (given: Given, facts: import('./ownServer.js').Facts, shown: () => any) =>
- *   ReturnType<typeof loaded> | undefined>}
+ * Programs for the figures of a reader's model. The programs load the model's files from the
+ * current folder. Programs for the page's models are
+ * functions of the same names.
+ * @typedef {import('./ownServer.js').Facts} Facts
+ * @typedef {import('../../programs/print.js').Call} Call
+ * @typedef {import('../../core/sentence.js').Given} Given
  */
-export const ownPrograms = {
-  attention: (given) => loaded(({ ownAttentionCode }) => ownAttentionCode(given)),
-  stages: (given, { description }) =>
-    loaded(({ ownStagesCode }) => ownStagesCode(given, description.layers[given.layer].headDim)),
-  edit: (given, { description }, shown) =>
-    loaded(({ ownEditCode }) => ownEditCode(given, description.layers[given.layer], shown())),
-  wall: (given, { numHeads: heads, numLayers: layers }, shown) => {
-    const { length, order } = shown();
-    if (order === 'place') return undefined;
-    const pattern = order === 'layer' ? 'previousToken' : order;
-    return loaded(({ ownWallCode }) =>
-      ownWallCode(first(given, length), { pattern, heads, layers }),
-    );
+
+/**
+ * The words appear in a comment, and a backslash at the comment's end would continue it on the next
+ * line.
+ * @param {readonly string[]} tokens
+ */
+const words = (tokens) =>
+  tokens.map((token) => (/^[!-[\]-~]+$/.test(token) ? token : '·')).join(' ');
+
+/**
+ * @param {string} name
+ * @param {string | number} rows
+ * @param {string | number} columns
+ * @param {Call[]} calls
+ */
+function printOwn(name, rows, columns, calls) {
+  const { javascript, cpp } = printMatrix(name, rows, columns, calls, '{ models: true }');
+  return { javascript, cpp };
+}
+
+/**
+ * The calls with which each program begins. They define `model`, `ids` and `n`.
+ * @param {Pick<Given, 'ids' | 'tokens'>} given
+ * @param {'' | 'const '} [fixed] `const ` if the program does not replace the model
+ * @returns {Call[]}
+ */
+const beginning = ({ ids, tokens }, fixed = 'const ') => [
+  {
+    javascript: `const { openAsBlob, readdirSync } = await import('node:fs');
+const files = {};
+for (const name of readdirSync('.')) {
+  if (/\\.safetensors(\\.index\\.json)?$|^config\\.json$/.test(name)) files[name] = await openAsBlob(name);
+}
+const model = await attn.loadModel(files);
+
+// ${words(tokens)}`,
+    cpp: `${fixed}attn::LanguageModel model = attn::load_language_model(".");
+
+// ${words(tokens)}`,
   },
-  next: (given, { description: { vocabSize } }, shown) =>
-    loaded(({ ownNextCode }) => ownNextCode(given, { ...shown(), vocabSize })),
-  block: (given, { dModel }, shown) =>
-    loaded(({ ownBlockCode }) => ownBlockCode(first(given, shown()), dModel)),
-  cache: (given, { dModel }, shown) =>
-    loaded(({ ownCacheCode }) => ownCacheCode(first(given, shown()), dModel)),
-  loss: (given, { description: { vocabSize } }) =>
-    loaded(({ ownLossCode }) => ownLossCode(given, orderOf(given.ids.length, given), vocabSize)),
+  list('ids', ids),
+  { javascript: 'const n = ids.length;', cpp: `const std::int64_t n = ${ids.length};` },
+];
+
+/**
+ * The options of a forward pass, and the lines that must precede it in the program. The options
+ * include token types only if some tokens belong to a second sentence.
+ * @param {Given} given
+ */
+function passing(given) {
+  const { ids, types: all = [] } = given;
+  const masks = exclusion(given, ids.length);
+  const types = all.slice(0, ids.length);
+  const has = types.some(Boolean);
+  return {
+    lines: [masks.lines, ...(has ? [{ cpp: list('types', types).cpp }] : [])],
+    javascript: { tokenTypes: has ? types : undefined, attention: masks.javascript },
+    cpp: {
+      attention: masks.cpp,
+      tokenTypes: has ? 'attn::IdView(types.data(), {n})' : undefined,
+    },
+  };
+}
+
+/**
+ * The calls that store a stage of a layer in the variable `shown`.
+ * @param {Given} given
+ * @param {string} stage
+ * @param {Call} [change] changes the weights before the pass
+ * @returns {Call[]}
+ */
+function capture(given, stage, change) {
+  const { lines, javascript, cpp } = passing(given);
+  const name = `encoder.layers.${given.layer}.${stage}`;
+  const options = { needLogits: false, intermediates: [`'${name}'`], ...javascript };
+  return [
+    ...beginning(given, change ? '' : 'const '),
+    change ?? {},
+    ...lines,
+    {
+      javascript: js`const { intermediates } = model.forward(ids, ${options});
+const shown = intermediates['${name}'].data;`,
+      cpp: cxx`attn::Intermediates intermediates({"${name}"});
+model.forward(attn::IdView(ids.data(), {n}), {}, ${{ ...cpp, intermediates: '&intermediates' }});
+const float* const shown = intermediates["${name}"].data();`,
+    },
+  ];
+}
+
+/**
+ * Prints n rows of one head of the captured stage.
+ * @param {Call[]} calls
+ * @param {Pick<Given, 'head' | 'heads'>} given
+ * @param {string} columns
+ */
+const oneHead = (calls, given, columns) =>
+  printOwn('head', 'n', columns, [
+    ...calls,
+    headOf({ javascript: 'shown', cpp: 'shown' }, columns, given),
+  ]);
+
+/** Prints the complete captured stage. @param {Call[]} calls @param {Pick<Facts, 'dModel'>} facts */
+const whole = (calls, { dModel: columns }) =>
+  printOwn('output', 'n', columns, [
+    ...calls,
+    {
+      javascript: `const output = { data: shown, shape: [n, ${columns}] };`,
+      cpp: 'const float* const output = shown;',
+    },
+  ]);
+
+/** Prints the weights of a head. @param {Given} given */
+export const attentionCode = (given) => oneHead(capture(given, 'self_attn.weights'), given, 'n');
+
+/**
+ * Prints the output of a head before the heads are joined.
+ * @param {Given} given
+ * @param {Facts} facts
+ */
+export function stagesCode(given, { description }) {
+  const { headDim: depth } = description.layers[given.layer];
+  const calls = [...capture(given, 'self_attn.head_output'), constants({ depth })];
+  return oneHead(calls, given, 'depth');
+}
+
+/** Prints the output of a layer: (n, E). @param {Given} given @param {Facts} facts */
+export const encoderBlockCode = (given, facts) => whole(capture(given, 'output'), facts);
+
+/**
+ * Prints the output of a layer, computed token by token with a cache.
+ * @param {Given} given
+ * @param {Facts} facts
+ */
+export function decoderCacheCode(given, { dModel }) {
+  const name = `encoder.layers.${given.layer}.output`;
+  return printOwn('output', 'n', dModel, [
+    ...beginning(given),
+    {
+      javascript: `
+const caches = model.makeCaches();
+const output = { data: new Float32Array(n * ${dModel}), shape: [n, ${dModel}] };
+ids.forEach((id, i) => {
+  const { intermediates } = model.forward([id], {
+    ...{ caches, needLogits: false, intermediates: ['${name}'] },
+  });
+  output.data.set(intermediates['${name}'].data, i * ${dModel});
+});`,
+      cpp: `
+std::vector<attn::KeyValueCache> caches = model.make_caches();
+std::vector<float> output;
+for (const std::int64_t id : ids) {
+  attn::Intermediates shown({"${name}"});
+  model.forward(attn::IdView(&id, {1}), {}, {.caches = caches, .intermediates = &shown});
+  const float* const row = shown["${name}"].data();
+  output.insert(output.end(), row, row + ${dModel});
+}`,
+    },
+  ]);
+}
+
+/**
+ * Prints a head's weights after one number in a projection is changed. If the weights do not depend
+ * on that number, prints the output of the layer's attention instead.
+ * @param {Given & { edit: Record<'row' | 'column' | 'value', number> }} given edit: the change,
+ *   within the head's part of the projection
+ * @param {Facts} facts
+ */
+export function editCode(given, { description }) {
+  const { editMatrix: which, head } = given;
+  const { row, column, value } = given.edit;
+  const layer = description.layers[given.layer];
+  const { headDim, numHeads, dModel } = layer;
+  const rows = which === 'o' ? null : headRows(layer, which, head);
+  const width = rows ? dModel : numHeads * headDim;
+  const at = rows ? (rows.first + row) * width + column : row * width + head * headDim + column;
+  const path = `encoder.layers.${given.layer}.self_attn.${rows?.name ?? 'out_proj.weight'}`;
+  const change = {
+    javascript: `const projection = model.parameter('${path}');
+projection.data[${at}] = ${value};
+model.setParameter('${path}', projection);`,
+    cpp: `const attn::ConstTensor whole = model.parameter("${path}");
+const std::vector<std::int64_t> shape(whole.shape().begin(), whole.shape().end());
+std::vector<float> projection(shape[0] * shape[1]);
+model.read_parameter("${path}", attn::Tensor(projection.data(), shape));
+projection[${at}] = static_cast<float>(${double(value)});
+model.set_parameter("${path}", attn::Tensor(projection.data(), shape));`,
+  };
+  return which === 'q' || which === 'k'
+    ? oneHead(capture(given, 'self_attn.weights', change), given, 'n')
+    : whole(capture(given, 'self_attn.output', change), layer);
+}
+
+/**
+ * Prints the model's losses for the tokens in order and in another order.
+ * @param {Given} given
+ * @param {Facts} facts
+ */
+export const lossCode = (given, { description }) =>
+  printOwn('losses', 2, 1, [
+    ...beginning(given),
+    meanLoss(description.vocabSize),
+    {
+      javascript: 'const loss = (ids) => meanLoss(model.forward(ids).logits.data, ids);',
+      cpp: `const auto loss = [&](const std::vector<std::int64_t>& ids) {
+  std::vector<float> logits(n * size);
+  model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {n, size}));
+  return mean_loss(logits, ids);
+};`,
+    },
+    shuffledIds(orderOf(given.ids.length, given)),
+    {
+      javascript:
+        'const losses = { data: Float64Array.of(loss(ids), loss(shuffled)), shape: [2, 1] };',
+      cpp: 'const std::vector<double> losses{loss(ids), loss(shuffled)};',
+    },
+  ]);
+
+/**
+ * Prints the ten most probable next tokens at one position of the input, each on a line with its id
+ * and probability.
+ * @param {Given & { at: number, temperature: number, topK: number }} given
+ * @param {Facts} facts
+ */
+export function nextWordCode({ at, temperature, topK, ...given }, { description }) {
+  const { vocabSize } = description;
+  const [ids, tokens] = [given.ids.slice(0, at + 1), given.tokens.slice(0, at + 1)];
+  const kept = Math.min(topK || vocabSize, vocabSize);
+  const shown = Math.min(10, kept);
+  return printOwn('candidates', shown, 2, [
+    ...beginning({ ids, tokens }),
+    {
+      javascript: '\nconst logits = model.forward(ids, { numLogits: 1 }).logits.data;',
+      cpp: `
+std::vector<float> logits(${vocabSize});
+model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${vocabSize}}));`,
+    },
+    candidates({ temperature, kept, shown }),
+  ]);
+}
+
+/**
+ * Conditions in JavaScript, two for each habit, such as attending to the previous token. One
+ * condition selects the queries to count. The other selects the keys that a head with this habit
+ * attends to.
+ */
+const looks = {
+  previousToken: { queries: 'i >= 2', keys: 'j === i - 1' },
+  firstToken: { queries: 'i >= 2', keys: 'j === 0' },
+  sameToken: { queries: 'again(i)', keys: 'stands(i, j)' },
+  induction: { queries: 'again(i)', keys: 'j > 0 && stands(i, j - 1)' },
 };
+
+/**
+ * Prints how strongly each head shows a habit, with a line for each layer and a column for each
+ * head.
+ * @param {Given & { wallOrder: keyof typeof looks | 'layer' }} given
+ * @param {Pick<Facts, 'numHeads' | 'numLayers'>} facts
+ */
+export function wallCode(given, { numHeads: heads, numLayers: layers }) {
+  const pattern = given.wallOrder === 'layer' ? 'previousToken' : given.wallOrder;
+  const { queries, keys } = looks[pattern];
+  const { lines, javascript, cpp } = passing(given);
+  const elsewhere = given.causal ? 'j < i' : 'j !== i';
+  const inCpp = (/** @type {string} */ text) => text.replace(/([!=]=)=/g, '$1');
+  const intermediates = 'stages';
+  return printOwn('shares', layers, heads, [
+    ...beginning(given),
+    ...lines,
+    {
+      javascript: js`const stage = (layer) => \`encoder.layers.\${layer}.self_attn.weights\`;
+const stages = Array.from({ length: ${layers} }, (_, layer) => stage(layer));
+const { intermediates } = model.forward(ids, ${{ needLogits: false, intermediates, ...javascript }});
+// The other positions of the same token.
+const stands = (i, j) => ${elsewhere} && ids[j] === ids[i];
+const again = (i) => ids.some((_, j) => stands(i, j));
+const shares = { data: new Float64Array(${layers * heads}), shape: [${layers}, ${heads}] };
+for (let head = 0; head < ${layers * heads}; head++) {
+  const { data } = intermediates[stage(Math.floor(head / ${heads}))];
+  let [sum, count] = [0, 0];
+  for (let i = 0; i < n; i++) {
+    if (!(${queries})) continue;
+    count += 1;
+    const row = data.subarray(((head % ${heads}) * n + i) * n);
+    for (let j = 0; j < n; j++) if (${keys}) sum += row[j];
+  }
+  shares.data[head] = sum / count;
+}`,
+      cpp: cxx`std::vector<std::string> stages;
+for (int layer = 0; layer < ${layers}; ++layer) {
+  stages.push_back("encoder.layers." + std::to_string(layer) + ".self_attn.weights");
+}
+attn::Intermediates shown(stages);
+model.forward(attn::IdView(ids.data(), {n}), {}, ${{ ...cpp, intermediates: '&shown' }});
+// The other positions of the same token.
+[[maybe_unused]] const auto stands = [&](std::int64_t i, std::int64_t j) {
+  return ${inCpp(elsewhere)} && ids[j] == ids[i];
+};
+[[maybe_unused]] const auto again = [&](std::int64_t i) {
+  for (std::int64_t j = 0; j < n; ++j) {
+    if (stands(i, j)) return true;
+  }
+  return false;
+};
+std::vector<double> shares;
+for (std::int64_t head = 0; head < ${layers * heads}; ++head) {
+  const float* const weights = shown[stages[head / ${heads}]].data() + head % ${heads} * n * n;
+  double sum = 0, count = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (!(${inCpp(queries)})) continue;
+    ++count;
+    for (std::int64_t j = 0; j < n; ++j) {
+      if (${inCpp(keys)}) sum += weights[i * n + j];
+    }
+  }
+  shares.push_back(sum / count);
+}`,
+    },
+  ]);
+}

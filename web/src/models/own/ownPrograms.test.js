@@ -7,17 +7,9 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
-import {
-  ownAttentionCode,
-  ownBlockCode,
-  ownCacheCode,
-  ownEditCode,
-  ownLossCode,
-  ownNextCode,
-  ownStagesCode,
-  ownWallCode,
-} from './ownCode.js';
+import * as programs from './ownPrograms.js';
 
+const noMasks = { window: 0, validLen: 0, blocked: [] };
 const recorded = new URL('../../../../tests/native/models/recorded/', import.meta.url);
 
 for (const name of ['gpt2', 'roberta', 'gemma3']) {
@@ -31,15 +23,16 @@ for (const name of ['gpt2', 'roberta', 'gemma3']) {
       const ids = Array.from(file.read('ids').data);
       const [heads, n] = weights.shape;
       const head = heads - 1;
-      const given = {
+      const given = /** @type {any} */ ({
+        ...noMasks,
         ids,
         tokens: ids.map((id) => `t${id}\\`),
         layer: 1,
         head,
         heads,
         causal: name !== 'roberta',
-      };
-      const program = ownAttentionCode(given)[language];
+      });
+      const program = programs.attentionCode(given)[language];
       const files = {
         'model.safetensors': read('model.safetensors'),
         'config.json': read('config.json'),
@@ -66,28 +59,32 @@ test('the programs for a model that generates text agree with each other and wit
   const { data: logits, shape } = file.read('logits');
   const [heads, n, size] = [4, ids.length, shape[1]];
   const tokens = ids.map((id) => `t${id}`);
-  const given = { ids, tokens, layer: 1, head: 2, heads, causal: true };
+  const order = ids.map((_, i) => i).reverse();
+  const edit = { row: 1, column: 2, value: 0.5 };
+  const given = /** @type {any} */ ({
+    ...{ ...noMasks, ids, tokens, layer: 1, head: 2, heads, causal: true, order, edit },
+    ...{ at: n - 1, temperature: 1, topK: 0 },
+  });
   const files = {
     'model.safetensors': read('model.safetensors'),
     'config.json': read('config.json'),
   };
-  const { layers } = await attn.describeModel(files);
-  const order = ids.map((_, i) => i).reverse();
-  const edit = { row: 1, column: 2, value: 0.5 };
-  const programs = {
-    stages: ownStagesCode(given, 5),
-    block: ownBlockCode(given, 20),
-    cache: ownCacheCode(given, 20),
-    query: ownEditCode({ ...given, editMatrix: 'q' }, layers[1], edit),
-    output: ownEditCode({ ...given, editMatrix: 'o' }, layers[1], edit),
-    loss: ownLossCode(given, order, size),
-    next: ownNextCode(given, { at: n - 1, temperature: 1, topK: 0, vocabSize: size }),
-    wall: ownWallCode(given, { pattern: 'previousToken', heads, layers: 2 }),
-    again: ownWallCode(given, { pattern: 'induction', heads, layers: 2 }),
+  const description = await attn.describeModel(files);
+  const facts = /** @type {any} */ ({ description, dModel: 20, numHeads: heads, numLayers: 2 });
+  const all = {
+    stages: programs.stagesCode(given, facts),
+    block: programs.encoderBlockCode(given, facts),
+    cache: programs.decoderCacheCode(given, facts),
+    query: programs.editCode({ ...given, editMatrix: 'q' }, facts),
+    output: programs.editCode({ ...given, editMatrix: 'o' }, facts),
+    loss: programs.lossCode(given, facts),
+    next: programs.nextWordCode(given, facts),
+    wall: programs.wallCode({ ...given, wallOrder: 'layer' }, facts),
+    again: programs.wallCode({ ...given, wallOrder: 'induction' }, facts),
   };
   /** @type {Record<string, number[]>} */
   const printed = {};
-  for (const [name, program] of Object.entries(programs)) {
+  for (const [name, program] of Object.entries(all)) {
     for (const language of languages) {
       const values = (await run(language, program[language], files)).flat();
       printed[name] ??= values;
@@ -120,7 +117,9 @@ test('programs pass the token types of a pair of sentences', async (t) => {
   const [ids, types] = ['ids', 'token_types'].map((name) => Array.from(file.read(name).data));
   const { data, shape } = file.read('weights.1');
   const [heads, n] = shape;
-  const given = { ids, types, tokens: ids.map(String), layer: 1, head: 1, heads, causal: false };
+  const given = /** @type {any} */ ({
+    ...{ ...noMasks, ids, types, tokens: ids.map(String), layer: 1, head: 1, heads, causal: false },
+  });
   const files = {
     'model.safetensors': read('model.safetensors'),
     'config.json': read('config.json'),
@@ -131,12 +130,15 @@ test('programs pass the token types of a pair of sentences', async (t) => {
       t.diagnostic(skip);
       continue;
     }
-    const printed = (await run(language, ownAttentionCode(given)[language], files)).flat();
+    const printed = (await run(language, programs.attentionCode(given)[language], files)).flat();
     printed.forEach((value, i) => {
       assert.ok(Math.abs(value - data[n * n + i]) < 2e-5, `${language}, ${i}: ${value}`);
     });
   }
-  const wall = ownWallCode(given, { pattern: 'previousToken', heads, layers: 2 });
+  const wall = programs.wallCode(
+    { ...given, wallOrder: 'layer' },
+    { numHeads: heads, numLayers: 2 },
+  );
   assert.match(wall.javascript, /tokenTypes: \[[01, ]+\]/);
   assert.match(wall.cpp, /\.token_types = /);
 });
