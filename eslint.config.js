@@ -30,16 +30,6 @@ export default [
     rules: { 'prefer-const': 'off', 'svelte/prefer-const': 'error' },
   },
   {
-    // Code that computes the page's data does not depend on how the data is shown.
-    files: ['web/src/{core,models,state,work}/**'],
-    rules: {
-      'no-restricted-imports': [
-        'error',
-        { patterns: ['**/chapters/**', '**/figures/**', '**/frame/**', '**/story/**'] },
-      ],
-    },
-  },
-  {
     // Texts are in web/src/texts, where a translator finds all of them.
     files: [
       'web/src/*.svelte',

@@ -60,7 +60,7 @@ const embedding = {
 const worker = sharedWorker('../work/worker.js');
 
 /** Modules with the programs that figures offer. They are fetched when a reader opens a program. */
-const programs = /[\\/](code|\w+Code|trainingCalls)\.js$|[\\/]src[\\/]programs[\\/]/;
+const programs = /[\\/](code|\w+Code|\w+Programs|trainingCalls)\.js$|[\\/]src[\\/]programs[\\/]/;
 /** @param {Parameters<typeof worker.fileOf>} module */
 const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fileOf(...module));
 
