@@ -1,6 +1,6 @@
 import { formulaFunctions } from '../invention/formulaCode.js';
 import { layer } from '../programs/calls.js';
-import { gap } from '../programs/print.js';
+import { gap, printMatrix } from '../programs/print.js';
 import { indented } from '../programs/writers.js';
 import { sizes } from './model.js';
 import { trainingStreams } from './worlds.js';
@@ -222,3 +222,22 @@ export const results = (steps) => ({
     javascript: `const shown = { data: Float32Array.from(losses), shape: [${steps}, 2] };`,
   },
 });
+
+/** The schemes of positions that PyTorch's layers compute. */
+const inPython = ['sinusoidal', 'learned', 'none', 'yours'];
+
+/**
+ * Prints programs that train a model and then print `shown`.
+ * @param {LaneOptions} options
+ * @param {{ steps: number, shown: Shown, shape: [string | number, string | number] }} what shape:
+ *   rows and columns of `shown`, except for losses and tables
+ * @param {Call[]} calls
+ * @returns {import('../programs/print.js').Programs}
+ */
+export function printTraining({ positions }, { steps, shown, shape }, calls) {
+  /** @type {Partial<Record<Shown, typeof shape>>} */
+  const shapes = { losses: [steps, 2], table: ['length', 'd'] };
+  const [rows, columns] = shapes[shown] ?? shape;
+  const { python, ...others } = printMatrix('shown', rows, columns, calls, '{ training: true }');
+  return inPython.includes(positions) ? { python, ...others } : others;
+}
