@@ -179,7 +179,7 @@ class Head {
       learned ??
       new attn.MultiHeadAttention({
         ...{ dModel, numHeads: heads, bias: false, seed },
-        init: weights === 'learned' ? 'xavier' : weights,
+        init: weights === 'identity' ? weights : 'xavier',
       });
     try {
       const { data } = layer.parameter('in_proj_weight');

@@ -75,8 +75,7 @@ export class Language {
    * @returns {import('../model.js').Model}
    */
   get selected() {
-    if (settings.weights !== 'learned') return this.#spelled;
-    return (this.looksAtOwn && this.own) || (this.#pages ?? this.#spelled);
+    return this.of({ own: showsOwn() ? this.own?.id : 0, weights: settings.weights });
   }
 
   /**

@@ -26,7 +26,9 @@ export const headCounts = [1, 2, 4, 8];
 /** Largest numbers of layers and heads in a language model. */
 const [maxLayers, maxHeads] = [128, 128];
 
-/** Source of a layer's projections. @typedef {'identity' | 'xavier' | 'learned'} Weights */
+/** Sources of a layer's projections. */
+const weightNames = /** @type {const} */ (['identity', 'xavier', 'learned']);
+/** @typedef {(typeof weightNames)[number]} Weights */
 
 export const limits = {
   /** Multiples of the largest head count, so that every number of heads divides the width. */
@@ -46,7 +48,7 @@ const shared = {
   /** The head that figures show, initially a head whose habit is easy to see. */
   head: ordinal(0, maxHeads),
   /** The layer's query, key, value and output projections, and the seed of random projections. */
-  weights: choice(/** @type {Weights} */ ('learned'), ['identity', 'xavier', 'learned']),
+  weights: choice('learned', weightNames),
   /** The layer that figures show, if the weights are a language model's. */
   layer: ordinal(1, maxLayers),
   seed: integer(1, limits.seed),
@@ -100,7 +102,7 @@ export const firstVersion = {
   ...properties,
   text: text('the cat sat on the mat because the cat was tired', maxTextLength),
   head: integer(0, { min: 0, max: maxHeads - 1 }),
-  weights: choice(/** @type {Weights} */ ('identity'), ['identity', 'xavier', 'learned']),
+  weights: choice('identity', weightNames),
   layer: integer(0, { min: 0, max: maxLayers - 1 }),
   causal: flag(false),
 };
