@@ -18,6 +18,8 @@ const rules = [
     files: /^(controls|drawing|figures|measurement|story|training)\//,
     others: /^(chapters|elements)\//,
   },
+  // Figures get their selections and the theme from chapters.
+  { files: /^figures\/.*\.svelte$/, others: /^state\// },
 ];
 
 for (const { files, others } of rules) {

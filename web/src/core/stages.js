@@ -113,7 +113,7 @@ export function columnsOf({ data, rows, columns }, begin, end) {
 /**
  * For a cell in each stage, the parts of other stages that the cell depends on. A part is a whole
  * row, a whole column, or one cell.
- * @param {import('../state/selection.svelte.js').Cell} cell
+ * @param {import('../drawing/selection.svelte.js').Cell} cell
  * @param {boolean} isCapped whether scores are softcapped
  * @returns {Record<StageId, Partial<Record<StageId, { row?: number, column?: number }>>>}
  */

@@ -7,6 +7,15 @@
  */
 
 /**
+ * The locked cell of a selection. `lockIn()` of the page's state stores it in a setting instead.
+ * @template {Cell} C
+ */
+export class Lock {
+  /** @type {C | null} */
+  cell = $state.raw(null);
+}
+
+/**
  * The selected cell of a matrix. Hovering or moving with the keys selects a cell. A click locks a
  * cell, until Escape or a second click on the cell releases it. Figures that show the same matrix
  * share one selection.
@@ -14,15 +23,19 @@
 export class Selection {
   /** @type {Cell | null} */
   #hovered = $state.raw(null);
-  /** @type {Cell | null} */
-  #lock = $state.raw(null);
+  #lock;
+
+  /** @param {Lock<Cell>} [lock] */
+  constructor(lock = new Lock()) {
+    this.#lock = lock;
+  }
 
   get cell() {
-    return this.lock ?? this.#hovered;
+    return this.#lock.cell ?? this.#hovered;
   }
 
   get locked() {
-    return this.lock !== null;
+    return this.#lock.cell !== null;
   }
 
   /** @param {Cell | null} cell */
@@ -33,7 +46,7 @@ export class Selection {
   /** @param {Cell} cell */
   toggleLock(cell) {
     this.#hovered = cell;
-    this.lock = same(this.lock, cell) ? null : cell;
+    this.#lock.cell = same(this.#lock.cell, cell) ? null : cell;
   }
 
   /**
@@ -42,24 +55,15 @@ export class Selection {
    */
   move(cell) {
     this.hover(cell);
-    if (this.locked) this.lock = cell;
+    if (this.locked) this.#lock.cell = cell;
   }
 
   /** Returns whether anything was selected. */
   release() {
     const was = this.cell !== null;
     this.#hovered = null;
-    if (this.locked) this.lock = null;
+    if (this.locked) this.#lock.cell = null;
     return was;
-  }
-
-  /** The locked cell. Subclasses may store it elsewhere. @returns {Cell | null} */
-  get lock() {
-    return this.#lock;
-  }
-
-  set lock(cell) {
-    this.#lock = cell;
   }
 }
 

@@ -1,4 +1,4 @@
-import { part } from '../../frame/equation.js';
+import { part } from '../../drawing/equation.js';
 
 const [q, k] = [part('q', 'q_i'), part('k', 'k_j')];
 

@@ -1,4 +1,4 @@
-import { mask } from '../../frame/equation.js';
+import { mask } from '../../drawing/equation.js';
 
 /** @param {boolean} masked */
 const weightsOf = (masked) =>

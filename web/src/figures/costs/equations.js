@@ -1,4 +1,4 @@
-import { part } from '../../frame/equation.js';
+import { part } from '../../drawing/equation.js';
 
 const inLine = (/** @type {string} */ tex) => String.raw`\textstyle ${tex}`;
 const [n, d, k, w] = [part('n', 'n'), part('d', 'd'), part('k', 'k'), part('k', 'w')];

@@ -1,4 +1,4 @@
-import { part } from '../../frame/equation.js';
+import { part } from '../../drawing/equation.js';
 
 const weights = part('w', 'w_t');
 

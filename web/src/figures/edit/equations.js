@@ -1,4 +1,4 @@
-import { mask } from '../../frame/equation.js';
+import { mask } from '../../drawing/equation.js';
 
 /**
  * The equation for the queries, keys or values of all heads. For queries, `symbol` is Q and `name`

@@ -1,4 +1,4 @@
-import { part } from '../../frame/equation.js';
+import { part } from '../../drawing/equation.js';
 
 const [x, a, h, f, y] = ['x', 'a', 'h', 'f', 'y'].map((name) => part(name, name.toUpperCase()));
 const norm = String.raw`\operatorname{norm}`;

@@ -65,7 +65,7 @@ export function timeLabel(seconds) {
  * @param {(point: { x: number, y: number }) => { x: number, y: number }} place maps a point to
  *   pixels
  * @param {{ x: number, y: number }} pointer
- * @returns {import('../../state/selection.svelte.js').Cell | null}
+ * @returns {import('../../drawing/selection.svelte.js').Cell | null}
  */
 export function nearest(series, xs, place, pointer) {
   let best = null;

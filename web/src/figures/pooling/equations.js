@@ -1,4 +1,4 @@
-import { part } from '../../frame/equation.js';
+import { part } from '../../drawing/equation.js';
 import { weighting } from './pooling.js';
 
 const query = part('query', 'q');

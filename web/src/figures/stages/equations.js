@@ -1,4 +1,4 @@
-import { mask } from '../../frame/equation.js';
+import { mask } from '../../drawing/equation.js';
 
 /** @param {boolean} turns whether positions rotate queries and keys */
 function stagesOf(turns) {

@@ -212,7 +212,7 @@ export function cell(largest) {
 /**
  * The locked cell in one of several linked matrices, written as `id.row.column`, or null.
  * @param {number} largest
- * @returns {Property<import('../linkedSelection.svelte.js').LinkedCell | null>}
+ * @returns {Property<import('../../drawing/linkedSelection.svelte.js').LinkedCell | null>}
  */
 export function linkedCell(largest) {
   const { parse, format } = cell(largest);

@@ -1,9 +1,8 @@
-import { settings } from './settings.svelte.js';
+import { Lock } from './selection.svelte.js';
 
 /** @typedef {import('./selection.svelte.js').Cell} Cell */
 /** @typedef {import('./selection.svelte.js').CellSelection} CellSelection */
 /** @typedef {Cell & { id: string }} LinkedCell a cell of one of several linked matrices */
-/** @typedef {'blockCell' | 'stageCell' | 'bytesCell'} LinkedCellSetting */
 
 /**
  * The selected cell of several linked matrices. The matrices share one selection: moving to another
@@ -12,34 +11,29 @@ import { settings } from './settings.svelte.js';
 export class LinkedSelection {
   /** @type {LinkedCell | null} */
   #hovered = $state.raw(null);
-  /** @type {LinkedCell | null} */
-  #ownLock = $state.raw(null);
-  #setting;
+  #lock;
   /** @type {Record<string, CellSelection>} */
   #members = {};
 
-  /**
-   * @param {LinkedCellSetting} [setting] the setting that stores the lock, so that links, undo
-   *   and redo include it
-   */
-  constructor(setting) {
-    this.#setting = setting;
+  /** @param {Lock<LinkedCell>} [lock] */
+  constructor(lock = new Lock()) {
+    this.#lock = lock;
   }
 
   /** @returns {LinkedCell | null} */
   get at() {
-    return this.#lock ?? this.#hovered;
+    return this.#lock.cell ?? this.#hovered;
   }
 
   get locked() {
-    return this.#lock !== null;
+    return this.#lock.cell !== null;
   }
 
   /** Returns whether anything was selected. */
   release() {
     const was = this.at !== null;
     this.#hovered = null;
-    if (this.#lock) this.#lock = null;
+    if (this.#lock.cell) this.#lock.cell = null;
     return was;
   }
 
@@ -48,19 +42,10 @@ export class LinkedSelection {
     return (this.#members[id] ??= this.#member(id));
   }
 
-  get #lock() {
-    return this.#setting ? settings[this.#setting] : this.#ownLock;
-  }
-
-  set #lock(cell) {
-    if (this.#setting) settings[this.#setting] = cell;
-    else this.#ownLock = cell;
-  }
-
   /** @param {string} id @returns {CellSelection} */
   #member(id) {
     const cell = () => (this.at?.id === id ? this.at : null);
-    const locked = () => this.#lock?.id === id;
+    const locked = () => this.#lock.cell?.id === id;
     const hover = (/** @type {Cell | null} */ to) => {
       // The pointer may enter another matrix before it leaves the current matrix.
       if (to || this.#hovered?.id === id) this.#hovered = to && { id, ...to };
@@ -74,13 +59,14 @@ export class LinkedSelection {
       },
       hover,
       toggleLock: (to) => {
-        const same = locked() && this.#lock?.row === to.row && this.#lock.column === to.column;
+        const same =
+          locked() && this.#lock.cell?.row === to.row && this.#lock.cell.column === to.column;
         hover(to);
-        this.#lock = same ? null : { id, ...to };
+        this.#lock.cell = same ? null : { id, ...to };
       },
       move: (to) => {
         hover(to);
-        if (this.#lock) this.#lock = { id, ...to };
+        if (this.#lock.cell) this.#lock.cell = { id, ...to };
       },
       release: () => this.release(),
     };
