@@ -71,6 +71,30 @@ export class Selection {
 const same = (a, b) => a?.row === b?.row && a?.column === b?.column;
 
 /**
+ * Selects the cell under the pointer. After a touch, the cell stays selected. A click locks it.
+ * @param {Pick<CellSelection, 'hover' | 'toggleLock'>} selection
+ * @param {Cell | null} cell null if there is none, or if the pointer leaves
+ * @param {MouseEvent} event
+ */
+export function pointAt(selection, cell, event) {
+  if (event.type !== 'click') {
+    const { pointerType } = /** @type {PointerEvent} */ (event);
+    if (cell || pointerType === 'mouse') selection.hover(cell);
+  } else if (cell) selection.toggleLock(cell);
+}
+
+/**
+ * The listeners of an element that select the cell under the pointer.
+ * @param {Pick<CellSelection, 'hover' | 'toggleLock'>} selection
+ * @param {(event: MouseEvent) => Cell | null} cellAt
+ */
+export function pointing(selection, cellAt) {
+  const listen = (/** @type {MouseEvent} */ event) =>
+    pointAt(selection, event.type === 'pointerleave' ? null : cellAt(event), event);
+  return { onpointermove: listen, onpointerdown: listen, onpointerleave: listen, onclick: listen };
+}
+
+/**
  * The selected cell, or null if the matrix has shrunk and no longer contains it.
  * @param {CellSelection} selection
  * @param {number} rows
