@@ -1,11 +1,10 @@
 // Tests figures that are shown without the rest of the page: in a presentation, and in a frame of
 // another page.
 
-import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 
-import { becomes, heatmap, numberOf, openSite, serveSite, shownValue } from './site.js';
+import { becomes, heatmap, matches, numberOf, openSite, serveSite, shownValue } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -59,13 +58,13 @@ test('a figure of the short path is presented, and keys lead along the path and 
   const value = await shownValue(weights);
   await page.getByRole('button', { name: 'Present What each token looks at' }).click();
   await shown(page).waitFor();
-  assert.equal(await shown(page).getAttribute('id'), 'weights');
-  assert.equal(await shownValue(weights), value);
-  assert.ok(!(await bar(page).isVisible()));
-  const { width, height } = /** @type {{ width: number, height: number }} */ (
-    await shown(page).boundingBox()
-  );
-  assert.ok(width >= 1260 && height >= 900, `${width} × ${height}`);
+  await becomes(() => shown(page).getAttribute('id'), 'weights');
+  await becomes(() => shownValue(weights), value);
+  await becomes(() => bar(page).isVisible(), false);
+  await becomes(async () => {
+    const { width = 0, height = 0 } = (await shown(page).boundingBox()) ?? {};
+    return width >= 1260 && height >= 900;
+  }, true);
   await page.keyboard.press('ArrowRight');
   await page.locator('#stages.only').waitFor();
   await page.keyboard.press('ArrowRight');
@@ -75,13 +74,13 @@ test('a figure of the short path is presented, and keys lead along the path and 
     await page.locator(`#${figure}.only`).waitFor();
   }
   const previous = page.getByRole('button', { name: 'Previous figure' });
-  assert.ok(await previous.isDisabled());
+  await becomes(() => previous.isDisabled(), true);
   await page.keyboard.press('ArrowRight');
   await page.locator('#pooling-figure.only').waitFor();
-  assert.ok(await previous.isEnabled());
+  await becomes(() => previous.isEnabled(), true);
   await page.keyboard.press('Escape');
   await bar(page).waitFor();
-  assert.equal(await shown(page).count(), 0);
+  await becomes(() => shown(page).count(), 0);
   await becomes(() => page.locator('#pooling').isVisible(), true);
 });
 
@@ -103,15 +102,15 @@ test('at the last figure of a presentation, “next” is disabled', async () =>
     .click();
   await page.locator('#training-heads.only').waitFor();
   const next = page.getByRole('button', { name: 'Next figure' });
-  assert.ok(await next.isDisabled());
-  assert.equal(await next.getAttribute('title'), 'This is the last figure');
+  await becomes(() => next.isDisabled(), true);
+  await becomes(() => next.getAttribute('title'), 'This is the last figure');
   await page.getByRole('button', { name: 'Previous figure' }).click();
   await page.locator('figure.only:not(#training-heads)').waitFor();
-  assert.ok(await next.isEnabled());
+  await becomes(() => next.isEnabled(), true);
 });
 
 test('in a presentation, names of rows are at least 14 pixels high', async () => {
-  const page = await site.open(
+  const page = await site.visit(
     `#${settings}&text=the+lady+sat+by+the+fire+because+the+lady+was+tired&at=transformer.encoder-block`,
     {
       viewport: { width: 1280, height: 720 },
@@ -126,7 +125,6 @@ test('in a presentation, names of rows are at least 14 pixels high', async () =>
         Number(document.documentElement.style.getPropertyValue('--zoom')),
     );
   await becomes(async () => (await size()) >= 14, true);
-  await page.context().close();
 });
 
 test('in a presentation, a heatmap takes the arrow keys, but not the keys of a remote', async () => {
@@ -135,7 +133,7 @@ test('in a presentation, a heatmap takes the arrow keys, but not the keys of a r
   await shown(page).waitFor();
   const weights = heatmap(page.locator('#weights'), /^Attention weights/);
   await weights.press('ArrowRight');
-  assert.equal(await shown(page).getAttribute('id'), 'weights');
+  await becomes(() => shown(page).getAttribute('id'), 'weights');
   await weights.press('Enter');
   await page.keyboard.press('PageDown');
   await page.locator('#stages.only').waitFor();
@@ -147,9 +145,8 @@ test('in a presentation, a heatmap takes the arrow keys, but not the keys of a r
 });
 
 test('the embed code shows the figure with its settings in a page of another origin', async () => {
-  const page = await site.open(`#${settings}&at=self-attention.weights`, {
+  const page = await site.visit(`#${settings}&at=self-attention.weights`, {
     permissions: ['clipboard-read', 'clipboard-write'],
-    keepsOffline: false,
   });
   const weights = heatmap(page.locator('#weights'), /^Attention weights/);
   for (const key of ['ArrowDown', 'Enter']) await weights.press(key);
@@ -161,8 +158,7 @@ test('the embed code shows the figure with its settings in a page of another ori
   const code = await page.evaluate(() => navigator.clipboard.readText());
   // To measure the figure, the page gave it a fixed width. The page must have removed this width
   // again.
-  assert.equal(await page.locator('#weights').getAttribute('style'), '');
-  await page.context().close();
+  await becomes(() => page.locator('#weights').getAttribute('style'), '');
 
   // The other page has no script that adjusts the frame's height. In a column of 800 pixels, the
   // frame is high enough for its content, and not much higher.
@@ -184,11 +180,11 @@ test('the embed code shows the figure with its settings in a page of another ori
   await becomes(() => inner.evaluate(() => innerHeight - document.body.offsetHeight), 0);
   const readout = frame.locator('#weights [data-value]').first();
   await becomes(async () => numberOf(await readout.innerText()), value);
-  assert.equal(await frame.getByRole('textbox').count(), 0);
-  const whole = new URL(
-    (await frame.getByRole('link', { name: 'Open the whole page' }).getAttribute('href')) ?? '',
+  await becomes(() => frame.getByRole('textbox').count(), 0);
+  await matches(
+    () => frame.getByRole('link', { name: 'Open the whole page' }).getAttribute('href'),
+    /#v=2&.*weights=xavier.*&at=self-attention\.weights$/,
   );
-  assert.match(whole.hash, /^#v=2&.*weights=xavier.*&at=self-attention\.weights$/);
   await other.context().close();
 });
 
@@ -202,7 +198,10 @@ test('an embedded figure works in a sandboxed frame 320 pixels wide, and its sen
   await frame.locator('#weights').getByText('bites', { exact: true }).first().waitFor();
   await becomes(() => page.locator('iframe').getAttribute('title'), 'self-attention.weights');
   const [inner] = page.frames().slice(1);
-  assert.ok(await inner.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  await becomes(
+    () => inner.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+    true,
+  );
   await page.context().close();
 });
 
@@ -214,9 +213,9 @@ test('an embedded figure in a sandboxed frame says so if the server does not sen
   );
   const frame = page.frameLocator('iframe');
   await frame.getByText('The live page cannot start in this frame').waitFor();
-  assert.equal(await frame.getByRole('link', { name: source }).getAttribute('href'), source);
-  assert.ok(await frame.getByText('Loading the live page').isHidden());
-  assert.ok(await frame.locator('#still').isHidden());
+  await becomes(() => frame.getByRole('link', { name: source }).getAttribute('href'), source);
+  await becomes(() => frame.getByText('Loading the live page').isHidden(), true);
+  await becomes(() => frame.locator('#still').isHidden(), true);
   await page.context().close();
   server.close();
 });
@@ -238,18 +237,20 @@ test('a figure in a closed part of the page is embedded and presented', async ()
   await whole.locator('#encoding-similarity.only .picture').waitFor();
   await whole.getByRole('button', { name: /^End the presentation/ }).click();
   await bar(whole).waitFor();
-  assert.equal(await whole.evaluate(() => document.fullscreenElement), null);
+  await becomes(() => whole.evaluate(() => document.fullscreenElement !== null), false);
 });
 
 test('a page that the server cannot provide is not saved, and the figure says why', async () => {
-  const page = await site.open(`#${settings}&at=self-attention.weights`, { keepsOffline: false });
-  await page.route('**/figure.html', (route) =>
-    route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>other</title>' }),
+  const page = await site.visit(`#${settings}&at=self-attention.weights`);
+  await page.route(
+    '**/figure.html',
+    (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>other</title>' }),
+    { times: 1 },
   );
   await page.getByRole('button', { name: 'Export What each token looks at' }).click();
   await page.getByRole('button', { name: 'Save as a page' }).click();
   await page.locator('#weights').getByText('This server lacks the file').waitFor();
-  await page.context().close();
 });
 
 test('an embedded figure whose code cannot be loaded says so', async () => {
@@ -260,7 +261,7 @@ test('an embedded figure whose code cannot be loaded says so', async () => {
   );
   const frame = page.frameLocator('iframe');
   await frame.getByText(/^This chapter could not be loaded/).waitFor();
-  assert.equal(await frame.getByText('There is no figure').count(), 0);
+  await becomes(() => frame.getByText('There is no figure').count(), 0);
   await page.context().close();
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { becomes, openTestSite } from './site.js';
+import { becomes, matches, openTestSite } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -34,9 +34,9 @@ test('paths have as many connections as each layer needs', async () => {
     const page = await open('paths', `&pathFrom=${from}&pathTo=${to}&kernel=${k}`);
     const distance = Math.abs(from - to);
     const cnn = Math.max(1, Math.ceil(distance / (k - 1)));
-    assert.deepEqual(await connections(page, 'path'), [cnn, distance + 1, 1]);
+    await becomes(() => connections(page, 'path'), [cnn, distance + 1, 1]);
     // The sentence has 11 tokens.
-    assert.deepEqual(await connections(page, 'longest'), [Math.ceil(10 / (k - 1)), 11, 1]);
+    await becomes(() => connections(page, 'longest'), [Math.ceil(10 / (k - 1)), 11, 1]);
   }
 });
 
@@ -45,11 +45,11 @@ test('picking a third token drops the first of the two picked before', async () 
   const button = (/** @type {string} */ name) =>
     page.getByRole('group', { name: 'Pick two tokens' }).getByRole('button', { name, exact: true });
   await button('mat').click();
-  assert.deepEqual(await connections(page, 'path'), [3, 6, 1]);
+  await becomes(() => connections(page, 'path'), [3, 6, 1]);
   await button('because').click();
-  assert.deepEqual(await connections(page, 'path'), [1, 2, 1]);
-  assert.equal(await button('mat').getAttribute('aria-pressed'), 'true');
-  assert.equal(await button('tired').getAttribute('aria-pressed'), 'false');
+  await becomes(() => connections(page, 'path'), [1, 2, 1]);
+  await becomes(() => button('mat').getAttribute('aria-pressed'), 'true');
+  await becomes(() => button('tired').getAttribute('aria-pressed'), 'false');
 });
 
 test('the table agrees with the equations', async () => {
@@ -69,10 +69,10 @@ test('the table agrees with the equations', async () => {
             ),
           ),
         );
-    assert.deepEqual(await row('convolution'), [n * k * d * d, 1, Math.ceil((n - 1) / (k - 1))]);
-    assert.deepEqual(await row('recurrence'), [2 * n * d * d, n, n]);
-    assert.deepEqual(await row('attention'), [2 * n * n * d, 1, 1]);
-    assert.deepEqual(await row('projections'), [2 * n * n * d + 4 * n * d * d, 1, 1]);
+    await becomes(() => row('convolution'), [n * k * d * d, 1, Math.ceil((n - 1) / (k - 1))]);
+    await becomes(() => row('recurrence'), [2 * n * d * d, n, n]);
+    await becomes(() => row('attention'), [2 * n * n * d, 1, 1]);
+    await becomes(() => row('projections'), [2 * n * n * d + 4 * n * d * d, 1, 1]);
   }
 });
 
@@ -94,7 +94,7 @@ test('times are measured on request and fitted, and the run can be stopped', asy
   const page = await open('timings', '&dModel=16');
   const figure = page.locator('#timings');
   await figure.getByText('Nothing measured yet: press Run above').waitFor();
-  assert.equal(await figure.locator('circle[data-y]').count(), 0);
+  await becomes(() => figure.locator('circle[data-y]').count(), 0);
   await figure.getByRole('button', { name: 'Run' }).click();
   await figure.locator('circle[data-series=recurrence]').nth(3).waitFor({ timeout: 120_000 });
   // Even during the run, the labels are to the right of the curves, not on top of them.
@@ -113,7 +113,7 @@ test('times are measured on request and fitted, and the run can be stopped', asy
   assert.ok(labels.length > 0 && labels.every(({ left }) => left > end), JSON.stringify(labels));
   await figure.getByRole('button', { name: 'Stop' }).click();
   await figure.getByText('Stopped. Earlier results are kept.').waitFor();
-  assert.deepEqual(await figure.getByRole('alert').allTextContents(), []);
+  await becomes(() => figure.getByRole('alert').allTextContents(), []);
 
   const points = await figure.locator('circle[data-series=convolution]').evaluateAll((circles) =>
     circles.map((circle) => ({
@@ -128,5 +128,5 @@ test('times are measured on request and fitted, and the run can be stopped', asy
   const slope =
     last.reduce((sum, [x, y]) => sum + (x - mean(0)) * (y - mean(1)), 0) /
     last.reduce((sum, [x]) => sum + (x - mean(0)) ** 2, 0);
-  assert.match(await figure.innerText(), new RegExp(`∝ n${slope.toFixed(2)}`));
+  await matches(() => figure.innerText(), new RegExp(`∝ n${slope.toFixed(2)}`));
 });

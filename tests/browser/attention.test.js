@@ -13,6 +13,7 @@ import {
 import {
   becomes,
   heatmap,
+  matches,
   numberOf,
   openTestSite,
   readValues,
@@ -62,11 +63,11 @@ test('the encoding can have its own colour scale, and the legends say so', async
       .evaluate((/** @type {HTMLCanvasElement} */ canvas) =>
         Array.from(canvas.getContext('2d')?.getImageData(1, 0, 1, 1).data ?? []),
       );
+  await becomes(async () => /^X, P and X \+ P/.test((await legends())[0]), true);
   const pale = await red();
-  assert.match((await legends())[0], /^X, P and X \+ P/);
   await page.getByRole('switch', { name: 'separate scale for P' }).check();
   await becomes(async () => (await legends()).length, 3);
-  assert.match((await legends()).join(' '), /X and X \+ P\s.*\sP\s+−1\s+1/s);
+  await matches(async () => (await legends()).join(' '), /X and X \+ P\s.*\sP\s+−1\s+1/s);
   await becomes(async () => (await red())[2] < pale[2] - 50, true);
   await page.waitForURL(({ hash }) => /[#&]ownScale=1(&|$)/.test(hash));
 });
@@ -132,8 +133,8 @@ test('the legend ends at the largest weight of all heads', async () => {
     const weights = await readValues(weightsMap(page), n, n);
     largest = Math.max(largest, ...weights.flat());
   }
-  const shown = await page.locator('#weights .caption .legend').locator('.high').innerText();
-  assert.equal(numberOf(shown), Number(largest.toPrecision(3)));
+  const shown = page.locator('#weights .caption .legend').locator('.high');
+  await becomes(async () => numberOf(await shown.innerText()), Number(largest.toPrecision(3)));
 });
 
 test('the page says which weights it uses', async () => {
@@ -187,7 +188,7 @@ test('emoji, right-to-left and very long input are drawn', async () => {
   await box.fill('x'.repeat(3000));
   const map = weightsMap(page);
   await map.focus();
-  assert.equal(await shownValue(map), 1);
+  await becomes(() => shownValue(map), 1);
 });
 
 test('a locked cell that the sentence no longer has does not block the figure', async () => {
@@ -201,7 +202,7 @@ test('a locked cell that the sentence no longer has does not block the figure', 
   await page.getByRole('application', { name: '2 queries by 2 keys' }).first().waitFor();
   await map.hover({ position: { x: 10, y: 10 } });
   assert.ok((await shownValue(map)) > 0);
-  assert.equal(await page.getByRole('button', { name: 'unlock' }).count(), 0);
+  await becomes(() => page.getByRole('button', { name: 'unlock' }).count(), 0);
 });
 
 test('masks exclude the right cells, and rows still sum to one', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { attentionWeights, maxAbsDifference, mix, project } from './reference.js';
-import { heatmap, openTestSite, readValues, shownValue } from './site.js';
+import { becomes, heatmap, matches, openTestSite, readValues, shownValue } from './site.js';
 
 const site = await openTestSite();
 
@@ -43,7 +43,7 @@ for (const which of /** @type {const} */ (['q', 'k', 'v', 'o'])) {
     const page = await site.visit(`#${text}&head=1&editMatrix=${which}&editCell=9.3&editBy=1.5`);
     const edited = identity();
     edited[9][3] += 1.5;
-    assert.equal(await shownValue(heatmap(page, /^Numbers of the .* projection/)), 1.5);
+    await becomes(() => shownValue(heatmap(page, /^Numbers of the .* projection/)), 1.5);
     const [before, after] = [layer(x), layer(x, { [which]: edited })];
     const changes = heatmap(page, /^Change of the attention weights of head 2/);
     const weights = await readValues(changes, n, n);
@@ -66,5 +66,5 @@ test('a click selects the weight, the slider changes it, and the link keeps both
   await page.waitForURL(/editCell=2\.5.*editBy=1\.05/);
   const copy = await site.visit(new URL(page.url()).hash + '&at=self-attention.edit');
   await copy.getByRole('slider', { name: 'row 2, column 5' }).waitFor();
-  assert.match(await copy.locator('#edit output').innerText(), /0 → 1\.05/);
+  await matches(() => copy.locator('#edit output').innerText(), /0 → 1\.05/);
 });

@@ -12,7 +12,7 @@ import sirv from 'sirv';
 
 import { findChromium } from '../../wasm/toolchain/system.js';
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, chromiumFlags } from './site.js';
+import { becomes, chromiumFlags, matches } from './site.js';
 
 /** @import { Browser, Page } from 'playwright-core' */
 
@@ -219,8 +219,8 @@ test('encoding: the equation at a position, and curves that the reader adds', as
   await element.getByRole('application', { name: 'Mine, 2 positions by 2 columns' }).focus();
   await page.keyboard.press('ArrowDown');
   await becomes(async () => (await lastOf(element))?.[1]?.value, Math.fround(Math.sin(1)));
-  assert.match(
-    await element.locator('[aria-live=polite]').innerText(),
+  await matches(
+    () => element.locator('[aria-live=polite]').innerText(),
     /position 1, column 0: sin\(1 \/ 10,000/,
   );
   await page.keyboard.press('c');
@@ -243,7 +243,7 @@ test('curves: the arrow keys move along a curve and to the next one', async () =
   await becomes(async () => (await lastOf(element))?.[1], {
     ...{ row: 1, position: 1, column: 1, value: 6, locked: false },
   });
-  assert.match(await element.locator('[aria-live=polite]').innerText(), /step = 1, high: 6/);
+  await matches(() => element.locator('[aria-live=polite]').innerText(), /step = 1, high: 6/);
 });
 
 for (const [title, name, properties, message] of /** @type {const} */ ([
@@ -381,5 +381,5 @@ test('an anywidget host: traits are properties, and the selection returns to the
   );
   await element.getByText('chat').first().waitFor();
   await page.evaluate(() => /** @type {any} */ (globalThis).widget.remove());
-  assert.equal(await element.count(), 0);
+  await becomes(() => element.count(), 0);
 });

@@ -3,7 +3,16 @@ import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { heatmap, numberOf, openTestSite, readValues, settled, shownValue } from './site.js';
+import {
+  becomes,
+  heatmap,
+  matches,
+  numberOf,
+  openTestSite,
+  readValues,
+  settled,
+  shownValue,
+} from './site.js';
 
 const site = await openTestSite();
 
@@ -40,8 +49,8 @@ test('sliders respond to the keyboard', async () => {
   await page.locator(figure).getByRole('slider', { name: 'width' }).press('End');
   await page.locator(figure).getByRole('slider', { name: 'base' }).press('Home');
   await page.getByRole('application', { name: /61 positions by 512 columns/ }).waitFor();
-  assert.equal(
-    await page.locator(figure).getByRole('slider', { name: 'base' }).getAttribute('aria-valuetext'),
+  await becomes(
+    () => page.locator(figure).getByRole('slider', { name: 'base' }).getAttribute('aria-valuetext'),
     '2',
   );
 });
@@ -91,7 +100,7 @@ test('arrow keys move between cells, Enter locks and Escape releases', async () 
   assert.ok(Math.abs((await shownValue(map)) - Math.cos(2)) <= tolerance);
   await map.focus();
   await map.press('Escape');
-  assert.equal(await page.locator(`${figure} [data-value]`).count(), 0);
+  await becomes(() => page.locator(`${figure} [data-value]`).count(), 0);
 });
 
 test('a click locks a cell, another unlocks it', async () => {
@@ -101,37 +110,37 @@ test('a click locks a cell, another unlocks it', async () => {
   await map.click({ position: { x: 3, y: 100 } });
   const locked = await shownValue(map);
   await map.hover({ position: { x: 200, y: 300 } });
-  assert.equal(await shownValue(map), locked);
+  await becomes(() => shownValue(map), locked);
   await map.click({ position: { x: 3, y: 100 } });
   await map.hover({ position: { x: 200, y: 300 } });
   assert.notEqual(await shownValue(map), locked);
-  assert.equal(await unlock.count(), 0);
+  await becomes(() => unlock.count(), 0);
   await map.click({ position: { x: 3, y: 100 } });
   await unlock.click();
-  assert.equal(await unlock.count(), 0);
+  await becomes(() => unlock.count(), 0);
 });
 
 test('columns 6 to 9 are drawn as curves, and columns can be added and removed', async () => {
   const page = await open();
   const curves = page.getByRole('img', { name: /^Curves of columns/ });
   const columns = async () => (await curves.getAttribute('aria-label'))?.match(/\d+/g)?.join();
-  assert.equal(await columns(), '6,7,8,9');
+  await becomes(() => columns(), '6,7,8,9');
 
   await page.getByRole('button', { name: /^Remove the curve of column 7/ }).click();
-  assert.equal(await columns(), '6,8,9');
+  await becomes(() => columns(), '6,8,9');
 
   const map = heatmap(page, name);
   await map.focus();
   await map.press('ArrowRight');
   await map.press('c');
-  assert.equal(await columns(), '1,6,8,9');
+  await becomes(() => columns(), '1,6,8,9');
 
   const header = page.getByTitle('Click to draw a column as a curve');
   const { width } = /** @type {{ width: number }} */ (await header.boundingBox());
   await header.click({ position: { x: (20.5 / 32) * width, y: 8 } });
-  assert.equal(await columns(), '1,6,8,9,20');
+  await becomes(() => columns(), '1,6,8,9,20');
   await header.click({ position: { x: (20.5 / 32) * width, y: 8 } });
-  assert.equal(await columns(), '1,6,8,9');
+  await becomes(() => columns(), '1,6,8,9');
 });
 
 test('a curve passes through the values of its column', async () => {
@@ -152,8 +161,8 @@ test('a curve passes through the values of its column', async () => {
 test('the legend has the true range', async () => {
   const page = await open();
   const legend = page.locator(`${figure} .legend`);
-  assert.equal(await legend.locator('.low').innerText(), '−1');
-  assert.equal(await legend.locator('.high').innerText(), '1');
+  await becomes(() => legend.locator('.low').innerText(), '−1');
+  await becomes(() => legend.locator('.high').innerText(), '1');
 });
 
 test('rows start at any position and have any step', async () => {
@@ -168,7 +177,7 @@ test('rows start at any position and have any step', async () => {
 test('clock hands point at the sine and cosine of their pair', async () => {
   const page = await open();
   await page.locator(`${figure} [data-pair="3"]`).hover();
-  assert.equal(await page.locator(`${figure} [data-position]`).innerText(), '10');
+  await becomes(() => page.locator(`${figure} [data-position]`).innerText(), '10');
   for (const pair of [0, 1, 3, 15]) {
     const face = page.locator(`${figure} [data-pair="${pair}"]`);
     const tip = face.locator('circle.tip');
@@ -192,10 +201,10 @@ test('time passes until the reader stops it', async () => {
   await page.clock.pauseAt(Date.now() + 60_000);
   await page.getByRole('button', { name: 'Let time pass' }).click();
   await page.clock.runFor(4 * 120);
-  assert.equal(await position.innerText(), '14');
+  await becomes(() => position.innerText(), '14');
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.clock.runFor(4 * 120);
-  assert.equal(await position.innerText(), '14');
+  await becomes(() => position.innerText(), '14');
 });
 
 test('pointing at a clock, a bit or a cell marks its counterparts', async () => {
@@ -207,21 +216,21 @@ test('pointing at a clock, a bit or a cell marks its counterparts', async () => 
 
   // Pair 3 has a period of 35 positions. Bit 4, with a period of 32 positions, is closest.
   await page.locator(`${figure} [data-pair="3"]`).hover();
-  assert.equal(await markedBit.textContent(), '24');
-  assert.equal(await markedPair.getAttribute('data-pair'), '3');
-  assert.match(await page.locator(`${figure} .readout`).innerText(), /position 10, column 6/);
+  await becomes(() => markedBit.textContent(), '24');
+  await becomes(() => markedPair.getAttribute('data-pair'), '3');
+  await matches(() => page.locator(`${figure} .readout`).innerText(), /position 10, column 6/);
 
   // Bit 5 has a period of 64 positions, and pair 4 has almost the same period.
   const box = /** @type {{ width: number, height: number }} */ (await counter.boundingBox());
   // Focusing may scroll the page so that the pointer is over another element.
   await map.focus();
   await counter.hover({ position: { x: box.width / 12, y: (20.5 / 60) * box.height } });
-  assert.equal(await markedPair.getAttribute('data-pair'), '4');
-  assert.equal(await page.locator(`${figure} [data-position]`).innerText(), '20');
+  await becomes(() => markedPair.getAttribute('data-pair'), '4');
+  await becomes(() => page.locator(`${figure} [data-position]`).innerText(), '20');
 
   await page.keyboard.press('Enter');
   await page.keyboard.press('Home');
-  assert.equal(await markedPair.getAttribute('data-pair'), '0');
+  await becomes(() => markedPair.getAttribute('data-pair'), '0');
   await page.waitForURL(/encodingCell=20\.0/);
 });
 

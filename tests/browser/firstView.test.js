@@ -29,8 +29,10 @@ async function assertStill(page) {
   await page.getByText(/^Self-attention lets every word look/).waitFor();
   await page.getByText('A still picture of words').waitFor();
   const picture = page.getByRole('img', { name: /The thickest arch runs from “lady” to “sat”/ });
-  const { y, height } = /** @type {{ y: number, height: number }} */ (await picture.boundingBox());
-  assert.ok(height > 200 && y + height <= Number(page.viewportSize()?.height), `${y}, ${height}`);
+  await becomes(async () => {
+    const { y = 0, height = 0 } = (await picture.boundingBox()) ?? {};
+    return height > 200 && y + height <= Number(page.viewportSize()?.height);
+  }, true);
   assert.ok((await picture.locator('path').count()) > 50);
 }
 
@@ -42,7 +44,7 @@ for (const options of [phone, { viewport: { width: 1280, height: 720 } }]) {
     await page.goto(site.url);
     await assertStill(page);
     await page.getByText('Turn on JavaScript and reload the page').waitFor();
-    assert.ok(await page.getByText('Loading the live page').isHidden());
+    await becomes(() => page.getByText('Loading the live page').isHidden(), true);
     await page.context().close();
   });
 }
@@ -57,7 +59,7 @@ test('opened as a file, the page leads to the page in a single file', async () =
     pathToFileURL(join(dist, 'attn.html')).href,
   );
   await assertStill(page);
-  assert.ok(await page.getByText('Loading the live page').isHidden());
+  await becomes(() => page.getByText('Loading the live page').isHidden(), true);
   await page.context().close();
 });
 
@@ -134,7 +136,7 @@ for (const viewport of [
       arcs: '.first-picture > :first-child',
       stripes: '.first-picture > :nth-child(2)',
     });
-    assert.equal(await overflow(page), 0);
+    await becomes(() => overflow(page), 0);
     assert.deepEqual(await accessibilityProblems(page), []);
     start();
     const live = page.locator('#sentence [data-words] canvas');
@@ -151,7 +153,7 @@ for (const viewport of [
         assert.ok(Math.abs(now[i][side] - place[side]) <= 1, `${name}: ${side}`);
       }
     }
-    assert.equal(await page.locator('#still, .first-bar').count(), 0);
+    await becomes(() => page.locator('#still, .first-bar').count(), 0);
     await page.context().close();
   });
 }
@@ -174,11 +176,11 @@ for (const [name, ends] of /** @type {[string, (page: Page, model: () => void) =
     await page.getByRole('contentinfo').waitFor();
     await page.clock.runFor(500);
     await asked;
-    assert.equal(await page.locator('#still').count(), 1);
-    assert.equal(await page.locator('#sentence').count(), 0);
+    await becomes(() => page.locator('#still').count(), 1);
+    await becomes(() => page.locator('#sentence').count(), 0);
     await ends(page, resolve);
     await page.locator('#sentence [data-words] canvas').first().waitFor();
-    assert.equal(await page.locator('#still').count(), 0);
+    await becomes(() => page.locator('#still').count(), 0);
     resolve();
     await page.getByText(/^A small language model reads/).waitFor();
     await page.context().close();

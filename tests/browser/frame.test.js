@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 
-import { becomes, heatmap, openTestSite, readValues, shownValue, weightsMap } from './site.js';
+import {
+  becomes,
+  heatmap,
+  matches,
+  openTestSite,
+  readValues,
+  shownValue,
+  weightsMap,
+} from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -59,7 +67,7 @@ test('a chart without measurements has no numbers to export', async () => {
   await page.getByRole('button', { name: 'Export Measured in this browser' }).click();
   const files = page.locator('#timings .files');
   await files.getByRole('button', { name: 'PNG' }).waitFor();
-  assert.equal(await files.getByRole('button', { name: 'CSV' }).count(), 0);
+  await becomes(() => files.getByRole('button', { name: 'CSV' }).count(), 0);
 });
 
 test('the drawn figure is exported as SVG and as PNG', async () => {
@@ -128,7 +136,7 @@ test('pictures are drawn on a transparent background, without title and source, 
 });
 
 test('a part is saved with its legend, and with a selection only if it is locked', async () => {
-  const page = await site.open('#length=8&width=32&at=encoding.encoding-heatmap');
+  const page = await site.visit('#length=8&width=32&at=encoding.encoding-heatmap');
   const figure = page.locator('#encoding-heatmap');
   const draw = async () => {
     await figure.getByRole('button', { name: /^Export/ }).click();
@@ -144,7 +152,7 @@ test('a part is saved with its legend, and with a selection only if it is locked
   };
   // In the heatmap, the page outlines the row of the position that the clocks show.
   const band = figure.locator('.map .band');
-  assert.equal(await band.count(), 1);
+  await becomes(() => band.count(), 1);
   const opacity = /stroke-opacity="0\.4"/;
   const svg = await draw();
   assert.match(svg, /aria-label="encoding"/);
@@ -249,11 +257,11 @@ test('a figure shows the programs that compute it, with the current values', asy
   const page = await site.visit(`${weights}&heads=2&base=50`);
   await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
   const code = page.locator('#weights [role=tabpanel]');
-  assert.match(await code.innerText(), /MultiheadAttention\(d_model, 2/);
+  await matches(() => code.innerText(), /MultiheadAttention\(d_model, 2/);
   await page.getByRole('tab', { name: 'C++' }).click();
-  assert.match(await code.innerText(), /"man", "bites", "dog"[^]*\.base = 50/);
+  await matches(() => code.innerText(), /"man", "bites", "dog"[^]*\.base = 50/);
   await page.getByRole('tab', { name: 'JavaScript' }).click();
-  assert.match(await code.innerText(), /numHeads = 2/);
+  await matches(() => code.innerText(), /numHeads = 2/);
 });
 
 test('undo and redo go step by step, and typing is one step', async () => {
@@ -266,29 +274,32 @@ test('undo and redo go step by step, and typing is one step', async () => {
   await page.clock.runFor(900);
   await page.getByRole('radio', { name: 'none' }).first().check({ force: true });
   await page.getByRole('button', { name: 'Undo' }).click();
-  assert.ok(await page.getByRole('radio', { name: 'sinusoidal' }).first().isChecked());
-  assert.equal(await box.inputValue(), 'one two three');
+  await becomes(() => page.getByRole('radio', { name: 'sinusoidal' }).first().isChecked(), true);
+  await becomes(() => box.inputValue(), 'one two three');
   await page.keyboard.press('Control+z');
-  assert.equal(await box.inputValue(), 'one');
-  assert.ok(await page.getByRole('button', { name: 'Undo' }).isDisabled());
+  await becomes(() => box.inputValue(), 'one');
+  await becomes(() => page.getByRole('button', { name: 'Undo' }).isDisabled(), true);
   await page.keyboard.press('Control+Shift+Z');
   await page.keyboard.press('Control+Shift+Z');
-  assert.equal(await box.inputValue(), 'one two three');
-  assert.ok(await page.getByRole('radio', { name: 'none' }).first().isChecked());
+  await becomes(() => box.inputValue(), 'one two three');
+  await becomes(() => page.getByRole('radio', { name: 'none' }).first().isChecked(), true);
 });
 
 test('controls and figures can be reset', async () => {
   const page = await site.visit(`${weights}&heads=2&causal=1&window=3`);
   await page.getByRole('button', { name: 'Reset heads' }).click();
-  assert.ok(await page.getByRole('radio', { name: '4', exact: true }).first().isChecked());
+  await becomes(
+    () => page.getByRole('radio', { name: '4', exact: true }).first().isChecked(),
+    true,
+  );
   await page.getByRole('button', { name: 'Reset What each token looks at' }).click();
-  assert.ok(!(await page.getByRole('switch', { name: 'causal mask' }).isChecked()));
+  await becomes(() => page.getByRole('switch', { name: 'causal mask' }).isChecked(), false);
   await page.waitForFunction(() => !/window|causal=1|heads/.test(location.hash));
 });
 
 test('a link restores the picture, its locked cell and its place', async () => {
   const permissions = ['clipboard-read', 'clipboard-write'];
-  const page = await site.open(weights, { permissions });
+  const page = await site.visit(weights, { permissions });
   const map = weightsMap(page);
   await map.focus();
   for (const key of ['ArrowDown', 'ArrowRight', 'Enter']) await map.press(key);
@@ -303,13 +314,15 @@ test('a link restores the picture, its locked cell and its place', async () => {
   const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
   const copy = await site.open(link.hash);
   const other = heatmap(copy.locator('#weights'), /^Attention weights of head 2/);
-  assert.equal(await shownValue(other), value);
-  const { y } = /** @type {{ y: number }} */ (await copy.locator('#weights').boundingBox());
-  assert.ok(y > 0 && y < 300, `the figure is in view, at ${y}`);
+  await becomes(() => shownValue(other), value);
+  await becomes(async () => {
+    const y = (await copy.locator('#weights').boundingBox())?.y ?? NaN;
+    return y > 0 && y < 300;
+  }, true);
 });
 
 test('without a clipboard, the text to copy is selected', async () => {
-  const page = await site.open(weights, { keepsOffline: false });
+  const page = await site.open(weights);
   // A page that is served over plain HTTP has no clipboard.
   await page.evaluate(() => delete (/** @type {any} */ (Navigator.prototype).clipboard));
   const figure = page.locator('#weights');
@@ -332,7 +345,7 @@ test('without a clipboard, the text to copy is selected', async () => {
 
 test('chapters load when the reader comes near, and figures out of sight are not drawn', async () => {
   const page = await site.visit();
-  assert.equal(await page.locator('#speed[data-loaded]').count(), 0);
+  await becomes(() => page.locator('#speed[data-loaded]').count(), 0);
   await page
     .getByRole('navigation', { name: 'Contents' })
     .getByRole('link', { name: /^2\s*Self-attention$/ })
@@ -382,7 +395,7 @@ test('Back and Forward visit the chosen chapters and keep the settings', async (
   await page.goBack();
   await arrived();
   await page.waitForFunction((start) => Math.abs(scrollY - start) < 2, start);
-  assert.equal(await page.getByRole('textbox').first().inputValue(), 'here and there');
+  await becomes(() => page.getByRole('textbox').first().inputValue(), 'here and there');
 });
 
 test('a figure out of sight keeps its height, so nothing moves on the way back', async () => {
@@ -407,7 +420,7 @@ test('a change that is reverted at once is not an undo step', async () => {
       element.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
     }
   });
-  assert.ok(await undo.isDisabled());
+  await becomes(() => undo.isDisabled(), true);
 });
 
 test('the summary of a figure says what it shows', async () => {
@@ -438,8 +451,11 @@ test('the links in the README of the page lead to the places they name', async (
     const page = await site.visit(fragment);
     const [chapter, figure] = (new URLSearchParams(fragment.slice(1)).get('at') ?? '').split('.');
     const target = page.locator(`[id="${figure ?? chapter}"]`);
-    const { y } = /** @type {{ y: number }} */ (await target.boundingBox());
-    assert.ok(y > 0 && y < 400, `${fragment}: at ${y}`);
+    const isInView = async () => {
+      const y = (await target.boundingBox())?.y ?? NaN;
+      return y > 0 && y < 400;
+    };
+    await becomes(isInView, true, fragment);
   }
 });
 
@@ -479,7 +495,7 @@ test('resetting a control moves nothing in the bar or in a figure', async () => 
     ),
   );
   await page.getByRole('button', { name: 'Reset heads' }).click();
-  assert.equal(await page.getByRole('button', { name: 'Reset heads' }).count(), 0);
+  await becomes(() => page.getByRole('button', { name: 'Reset heads' }).count(), 0);
 });
 
 test('a link may consist of the name of a chapter alone', async () => {
@@ -501,9 +517,9 @@ test('settings without effect on the figures in sight say so', async () => {
   await page.goto(`${site.url}#at=rotation.rotation-shift`);
   await becomes(names, ['width', 'heads', 'projections', 'positions']);
   const heads = page.locator('.bar fieldset').first();
-  assert.match((await heads.getAttribute('title')) ?? '', /^Has no effect/);
+  await matches(() => heads.getAttribute('title'), /^Has no effect/);
   // Readers see why the control is grey, even if they do not hover over it.
-  assert.ok(await page.getByText('Grey: no effect on the figures in view').isVisible());
+  await becomes(() => page.getByText('Grey: no effect on the figures in view').isVisible(), true);
   await page.goto(`${site.url}#at=pooling.pooling-figure`);
   await becomes(names, ['width', 'heads', 'projections', 'positions', 'base']);
   // Readers can still change a control that has no effect on the current view.

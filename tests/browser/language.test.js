@@ -33,11 +33,11 @@ test('a page without a link fetches the model after its first picture and keeps 
   await page.getByRole('button', { name: 'Settings' }).click();
   await text(page).fill('she was not');
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
-  assert.equal(await text(page).inputValue(), 'she was not');
-  assert.ok(await page.getByText(/^Layer \d, head \d/).isVisible());
+  await becomes(() => text(page).inputValue(), 'she was not');
+  await becomes(() => page.getByText(/^Layer \d, head \d/).isVisible(), true);
   // Undo restores the previous sentence. It does not turn off the model.
   await page.getByRole('button', { name: 'Undo' }).click();
-  assert.ok(await radio(page, 'learned').isChecked());
+  await becomes(() => radio(page, 'learned').isChecked(), true);
   await becomes(async () => new URL(page.url()).hash, '');
 });
 
@@ -61,7 +61,7 @@ test('a link without the model does not fetch it', async () => {
   const page = await site.open('#text=two+words', { learns: true, clock: true });
   const asked = watchModel(page);
   await page.clock.runFor(5000);
-  assert.ok(await radio(page, 'identity').isChecked());
+  await becomes(() => radio(page, 'identity').isChecked(), true);
   assert.deepEqual(asked, []);
 });
 
@@ -78,7 +78,7 @@ test('the page asks before it fetches the model if the reader saves data', async
   await radio(page, 'random').check({ force: true });
   const again = page.getByRole('button', { name: 'Look at it' });
   await again.waitFor();
-  assert.equal(await page.getByText(/Fetch it|The model is downloaded/).count(), 0);
+  await becomes(() => page.getByText(/Fetch it|The model is downloaded/).count(), 0);
   await again.click();
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
   assert.equal(asked.length, 1);
@@ -168,6 +168,9 @@ test('the next word has probabilities, is sampled reproducibly, and can be chose
     const page = await site.visit(link);
     const figure = page.locator('#next-word');
     const probabilities = figure.locator('[data-probability]');
+    const tokens = figure.getByRole('list', { name: 'The text, token by token' });
+    // A page that shows another text shows its prediction until the new one is computed.
+    await becomes(() => tokens.getByRole('listitem').count(), 4);
     await becomes(() => probabilities.count(), 10);
     const shares = await probabilities.evaluateAll((all) =>
       all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.probability)),
@@ -187,17 +190,18 @@ test('the next word has probabilities, is sampled reproducibly, and can be chose
       }),
     );
     bars.forEach((bar, i) => assert.ok(Math.abs(bar - shares[i]) < 0.01, `${bar}, ${shares[i]}`));
-    const tokens = figure.getByRole('list', { name: 'The text, token by token' });
-    const before = await tokens.getByRole('listitem').count();
     await figure.getByRole('button', { name: 'Write ten' }).click();
-    await becomes(() => tokens.getByRole('listitem').count(), before + 10);
+    await becomes(() => tokens.getByRole('listitem').count(), 14);
     written.push(await text(page).inputValue());
   }
   assert.equal(written[0], written[1]);
   assert.ok(written[0].startsWith('she was very much '));
 
   const page = await site.visit(link);
-  const next = page.locator('#next-word').getByRole('list', { name: 'What may come next' });
+  const [tokens, next] = ['The text, token by token', 'What may come next'].map((name) =>
+    page.locator('#next-word').getByRole('list', { name }),
+  );
+  await becomes(() => tokens.getByRole('listitem').count(), 4);
   const first = next.getByRole('button').first();
   const label = await first.locator('bdi').innerText();
   await first.click();

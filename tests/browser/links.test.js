@@ -174,7 +174,7 @@ const ownFigures = {
 const ownModels = { gpt2: gpt2(), gemma2: modelOf('gemma2', 29).files, bert: bert() };
 for (const [name, files] of Object.entries(ownModels)) {
   test(`the figures of a reader's model have the recorded numbers: ${name}`, { skip }, async () => {
-    const page = await site.open('#text=the+lady+sat+by+the+fire&at=transformer.encoder-block');
+    const page = await site.visit('#text=the+lady+sat+by+the+fire&at=transformer.encoder-block');
     await open(page, files);
     for (const [chapter, figures] of Object.entries(ownFigures)) {
       await page.evaluate((id) => document.getElementById(id)?.scrollIntoView(), chapter);
@@ -184,6 +184,5 @@ for (const [name, files] of Object.entries(ownModels)) {
         await compare(`${name} ${id}`, page, id);
       }
     }
-    await page.context().close();
   });
 }

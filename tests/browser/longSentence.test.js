@@ -94,11 +94,12 @@ test('a chapter visited after typing a long sentence shows it', async () => {
   ]) {
     await page.locator(`[id="${chapter}"]`).evaluate((element) => element.scrollIntoView());
     await page.locator(figure).waitFor();
-    assert.equal(
-      await page
-        .locator(`[id="${chapter}"]`)
-        .getByText(/^Nothing to/)
-        .count(),
+    await becomes(
+      () =>
+        page
+          .locator(`[id="${chapter}"]`)
+          .getByText(/^Nothing to/)
+          .count(),
       0,
     );
   }
@@ -118,13 +119,13 @@ test('the old picture stays while a long sentence is computed, and the page says
   await hold(page);
   await write(page, sentence(2048));
   await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
-  assert.equal(await page.locator('#weights[aria-busy]').count(), 1);
+  await page.locator('#weights[aria-busy]').waitFor();
   await heatmap(page, /400 queries by 400 keys/)
     .last()
     .waitFor();
   await letGo(page);
   await shows(page, 2048);
-  assert.deepEqual(await heights(), before);
+  await becomes(heights, before);
   await page.getByRole('button', { name: 'Undo' }).click();
   await shows(page, 400);
 });
@@ -181,22 +182,25 @@ test('the page notices an ended worker, and the next change starts another', asy
   await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
   await end();
   await problem.filter({ hasText: 'The browser stopped the worker' }).waitFor();
-  assert.ok(await problem.evaluate((element) => element.getBoundingClientRect().top >= 0));
-  assert.equal(await page.locator('[aria-busy]').count(), 0);
+  await becomes(
+    () => problem.evaluate((element) => element.getBoundingClientRect().top >= 0),
+    true,
+  );
+  await becomes(() => page.locator('[aria-busy]').count(), 0);
   await heatmap(page, /600 queries by 600 keys/)
     .last()
     .waitFor();
   await letGo(page);
   await write(page, sentence(500));
   await shows(page, 500);
-  assert.equal(await problem.count(), 0);
+  await becomes(() => problem.count(), 0);
   assert.equal(await started(), 2);
 
   // No computation is running, so the reader does not notice that the worker ended.
   await end();
   await write(page, sentence(510));
   await shows(page, 510);
-  assert.equal(await problem.count(), 0);
+  await becomes(() => problem.count(), 0);
   assert.equal(await started(), 3);
 });
 
@@ -248,8 +252,8 @@ test('heatmaps accept neither pointer nor keys until there is something to read'
       return document.activeElement === element;
     });
   assert.equal(await focused(), false);
-  assert.equal(await page.locator('#weights .heatmap:not([inert] *)').count(), 0);
+  await becomes(() => page.locator('#weights .heatmap:not([inert] *)').count(), 0);
   await page.evaluate(() => /** @type {any} */ (globalThis).letGo());
   await shows(page, 700);
-  assert.equal(await focused(), true);
+  await becomes(focused, true);
 });

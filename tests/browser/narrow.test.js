@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { arrival, openTestSite, settled } from './site.js';
+import { arrival, becomes, matches, openTestSite, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -16,8 +16,8 @@ test('Escape and scrolling close the settings', async () => {
   await toggle.click();
   await slider.focus();
   await page.keyboard.press('Escape');
-  assert.equal(await toggle.getAttribute('aria-expanded'), 'false');
-  assert.ok(await toggle.evaluate((element) => element === document.activeElement));
+  await becomes(() => toggle.getAttribute('aria-expanded'), 'false');
+  await becomes(() => toggle.evaluate((element) => element === document.activeElement), true);
   await toggle.click();
   await page.mouse.move(200, 700);
   await page.mouse.wheel(0, 200);
@@ -36,24 +36,28 @@ test('on a phone a tap elsewhere closes the settings', async () => {
 test('on a phone the costs have their formulas, within the window', async () => {
   const page = await site.visit('#at=architectures.costs', phone);
   const formulas = page.locator('#costs .formula');
-  assert.equal(await formulas.count(), 15);
-  for (const box of await formulas.evaluateAll((all) =>
-    all.map((each) => {
-      const { left, right, height } = each.getBoundingClientRect();
-      return { left, right, height };
-    }),
-  )) {
-    assert.ok(box.height > 0 && box.left >= 0 && box.right <= 390, JSON.stringify(box));
-  }
+  await becomes(() => formulas.count(), 15);
+  await becomes(
+    () =>
+      formulas.evaluateAll((all) =>
+        all
+          .map((each) => {
+            const { left, right, height } = each.getBoundingClientRect();
+            return { left, right, height };
+          })
+          .filter(({ left, right, height }) => height <= 0 || left < 0 || right > 390),
+      ),
+    [],
+  );
 });
 
 test('on a phone the costs remain a table', async () => {
   const page = await site.visit('#at=architectures.costs', phone);
   const table = page.locator('#costs').getByRole('table');
-  assert.equal(await table.getByRole('columnheader').count(), 4);
-  assert.equal(await table.getByRole('rowheader', { name: 'RNN' }).count(), 1);
-  assert.equal(await table.getByRole('row').count(), 6);
-  assert.equal(await table.getByRole('cell').count(), 15);
+  await becomes(() => table.getByRole('columnheader').count(), 4);
+  await becomes(() => table.getByRole('rowheader', { name: 'RNN' }).count(), 1);
+  await becomes(() => table.getByRole('row').count(), 6);
+  await becomes(() => table.getByRole('cell').count(), 15);
   // The layout affects the accessibility tree, so check the tree, too.
   const session = await page.context().newCDPSession(page);
   const { nodes } = await session.send('Accessibility.getFullAXTree');
@@ -79,24 +83,33 @@ for (const width of [390, 900, 1440]) {
     });
     await page.getByRole('button', { name: /^Chapters/ }).click();
     const menu = page.getByRole('navigation', { name: 'Chapters' }).getByRole('link');
-    for (const link of await menu.all()) {
-      const box = /** @type {{ x: number, width: number }} */ (await link.boundingBox());
-      assert.ok(box.x >= 0 && box.x + box.width <= width, JSON.stringify(box));
-    }
+    await menu.first().waitFor();
+    await becomes(
+      () =>
+        menu.evaluateAll((links) =>
+          links.every((link) => {
+            const { left, right } = link.getBoundingClientRect();
+            return left >= 0 && right > left && right <= innerWidth;
+          }),
+        ),
+      true,
+    );
     await page.keyboard.press('Escape');
     const button = page.getByRole('button', { name: 'Code for What each token looks at' });
     await button.click();
     const tab = page.locator('#weights [role=tab][aria-selected=true]');
-    assert.ok(await tab.evaluate((element) => element === document.activeElement));
-    const box = /** @type {{ y: number }} */ (await tab.boundingBox());
-    assert.ok(box.y > 0 && box.y < 760, `at ${box.y}`);
-    assert.match(
-      await page.locator('#weights pre').innerText(),
+    await becomes(() => tab.evaluate((element) => element === document.activeElement), true);
+    await becomes(async () => {
+      const y = (await tab.boundingBox())?.y ?? NaN;
+      return y > 0 && y < 760;
+    }, true);
+    await matches(
+      () => page.locator('#weights pre').innerText(),
       /^# What each token looks at: http\S+\nimport numpy as np\nimport torch\n/,
     );
     await page.keyboard.press('Escape');
-    assert.ok(await button.evaluate((element) => element === document.activeElement));
-    assert.equal(await page.locator('#weights pre').count(), 0);
+    await becomes(() => button.evaluate((element) => element === document.activeElement), true);
+    await becomes(() => page.locator('#weights pre').count(), 0);
   });
 }
 
@@ -106,26 +119,26 @@ test('the chapter number does not narrow the sentence', async () => {
   const before = await width();
   await page.evaluate(() => scrollTo(0, 3000));
   await page.getByRole('button', { name: /^Chapters: chapter \d+ is in view/ }).waitFor();
-  assert.equal(await width(), before);
+  await becomes(() => width(), before);
 });
 
 test('on a phone undo and redo are hidden until the settings are open', async () => {
   const page = await site.visit('', phone);
   const undo = page.getByRole('button', { name: 'Undo' });
-  assert.ok(await undo.isHidden());
+  await becomes(() => undo.isHidden(), true);
   await page.getByRole('button', { name: 'Settings' }).click();
   await undo.waitFor();
 });
 
 test('on paper there are neither controls nor space for figures that were not drawn', async () => {
-  const page = await site.open('#at=pooling');
+  const page = await site.visit('#at=pooling');
   await page.emulateMedia({ media: 'print' });
   const controls = ['#start-walk', '#pooling .slider input', '#pooling .button', '.examples'];
   for (const part of ['.bar', '#pooling figure .tools', ...controls]) {
-    assert.ok(await page.locator(part).first().isHidden(), part);
+    await becomes(() => page.locator(part).first().isHidden(), true, part);
   }
-  assert.ok(await page.locator('#pooling-figure .picture').isVisible());
-  assert.ok(await page.locator('#pooling .slider output').first().isVisible());
+  await becomes(() => page.locator('#pooling-figure .picture').isVisible(), true);
+  await becomes(() => page.locator('#pooling .slider output').first().isVisible(), true);
   const heading = page.locator('#pooling-title');
   assert.equal(await heading.evaluate((h2) => getComputedStyle(h2).breakAfter), 'avoid');
   // If a chapter has not been loaded, the printed page explains how to print the chapter. In a
@@ -211,7 +224,7 @@ test('the browser prints figures that were never scrolled to', async () => {
 });
 
 test('printing from the page draws all figures', async () => {
-  const page = await site.open('');
+  const page = await site.visit('');
   await page.evaluate('print = () => { window.asked = true; }');
   await page.keyboard.press('Control+p');
   await page.waitForFunction(() => /** @type {any} */ (window).asked);

@@ -213,7 +213,7 @@ test('a part that cannot be fetched says so and can be tried again', async () =>
     page.getByText(`${what} could not be loaded: the server could not be reached.`);
   const failures = ['The picture of the sentence', 'This chapter'].map(failure);
   for (const each of failures) await each.waitFor();
-  assert.equal(await page.getByText('No words yet').count(), 0);
+  await becomes(() => page.getByText('No words yet').count(), 0);
   const openOwn = page.getByRole('button', { name: 'open your own model' });
   await openOwn.click();
   failures.push(failure('The dialog for your own model'));
@@ -282,7 +282,7 @@ test('caches of other projects on the same host are left alone', async () => {
     }, others);
 
   const first = await visit();
-  assert.deepEqual(await survivors(), others);
+  await becomes(() => survivors(), others);
   site.deploy(nextVersion);
   const second = await visit();
   await waits(second);
@@ -292,5 +292,5 @@ test('caches of other projects on the same host are left alone', async () => {
     async () => (await keptUrls(page)).some((url) => url.endsWith('.js') && !url.includes('-next')),
     false,
   );
-  assert.deepEqual(await survivors(), others);
+  await becomes(() => survivors(), others);
 });

@@ -6,6 +6,7 @@ import {
   arrival,
   becomes,
   heatmap,
+  matches,
   numberOf,
   openTestSite,
   readValues,
@@ -24,25 +25,20 @@ const strip = (page) => heatmap(page.locator(figure), /^Positional encoding/);
 /** @param {Page} page */
 const readout = (page) => page.locator(`${figure} .readout`).innerText();
 
-/** Returns the text of the readout and the weights of its keys. @param {Page} page */
-async function keys(page) {
-  const text = await readout(page);
-  const weights = await page.locator(`${figure} [data-weight]`).allInnerTexts();
-  return { text, weights: weights.map(numberOf) };
-}
-
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
 
 /** @param {Page} page @param {string} what */
 const boxOf = async (page, what) => /** @type {Box} */ (await page.locator(what).boundingBox());
 
-/** Asserts that an element is inside the window. @param {Page} page @param {string} what */
+/** Waits until an element is inside the window. @param {Page} page @param {string} what */
 async function assertInWindow(page, what) {
   const { width, height } = /** @type {{ width: number, height: number }} */ (page.viewportSize());
-  const box = await boxOf(page, what);
-  const isInside =
-    box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height;
-  assert.ok(isInside && box.height > 0, `${what}: ${JSON.stringify(box)}`);
+  await becomes(async () => {
+    const box = await boxOf(page, what);
+    const isInside =
+      box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height;
+    return isInside && box.height > 0 ? `${what} is inside` : box;
+  }, `${what} is inside`);
 }
 
 /** Returns the arcs as an image, once they are drawn. @param {Page} page */
@@ -77,23 +73,22 @@ for (const options of [
     await assertInWindow(page, '#start-walk');
     await typingMovesArcs(page);
     await assertInWindow(page, words);
-    assert.equal(await page.evaluate(() => scrollY), 0);
+    await becomes(() => page.evaluate(() => scrollY), 0);
     await page.context().close();
   });
 }
 
 test('the bar leaves the window to the picture, even with a sentence of two lines', async () => {
-  const page = await site.open('', { viewport: { width: 1280, height: 720 } });
+  const page = await site.visit('', { viewport: { width: 1280, height: 720 } });
   for (const length of [1, 30]) {
     await page.getByRole('textbox').first().fill('word '.repeat(length));
     await page.getByRole('textbox').first().blur();
-    const { height } = await boxOf(page, bar);
-    assert.ok(height <= 64, `${height} pixels for ${length} words`);
+    await becomes(async () => (await boxOf(page, bar)).height <= 64, true, `${length} words`);
   }
 });
 
 test('a soft keyboard leaves the sentence and the picture in view', async () => {
-  const page = await site.open('', phone);
+  const page = await site.visit('', phone);
   await page.getByRole('textbox').first().tap();
   await page.locator('textarea:focus').waitFor();
   await page.setViewportSize({ width: 390, height: 844 - 336 });
@@ -126,8 +121,8 @@ test('arcs and readout show the same weights as the second chapter', async () =>
   await page.locator(`${figure} canvas`).first().waitFor();
   await settled(page);
   await page.locator(`${figure} .names text`, { hasText: 'because' }).hover();
-  const { text, weights: shown } = await keys(page);
-  assert.match(text, /^because6 looks at /);
+  await matches(() => readout(page), /^because6 looks at /);
+  const shown = (await page.locator(`${figure} [data-weight]`).allInnerTexts()).map(numberOf);
   const sorted = [...weights[6]].sort((a, b) => b - a).slice(0, 3);
   shown.forEach((weight, i) => assert.ok(Math.abs(weight / sorted[i] - 1) < 5e-3));
 });
@@ -136,16 +131,16 @@ test('a word can be pointed at, locked and released, and the keys reach every ce
   const page = await site.visit('#at=opening.sentence');
   const word = page.locator(`${figure} .names text`, { hasText: 'mat' });
   await word.hover();
-  assert.match(await readout(page), /^mat5 looks at /);
+  await matches(() => readout(page), /^mat5 looks at /);
   await word.click();
   await page.mouse.move(10, 10);
-  assert.match(await readout(page), /^mat5 looks at /);
+  await matches(() => readout(page), /^mat5 looks at /);
   await page.waitForURL(({ hash }) => /[#&]sentenceCell=0\.5(&|$)/.test(hash));
   await strip(page).focus();
   await strip(page).press('ArrowRight');
   await strip(page).press('ArrowDown');
-  assert.match(
-    await readout(page),
+  await matches(
+    () => readout(page),
     /^because6 looks at .*Column 1 of its positional encoding: 0\.96/s,
   );
   await strip(page).press('Escape');
@@ -188,23 +183,23 @@ test('right-to-left text is drawn from right to left, and its cells keep their t
   );
   assert.ok(difference <= 2 * roundingError, `off by ${difference}`);
   await names.first().click();
-  assert.match(await readout(page), /^שלום0 looks at /);
+  await matches(() => readout(page), /^שלום0 looks at /);
   await page.waitForURL(({ hash }) => /[#&]sentenceCell=\d+\.0(&|$)/.test(hash));
   await strip(page).press('ArrowLeft');
-  assert.match(await readout(page), /^עולם1 looks at /);
+  await matches(() => readout(page), /^עולם1 looks at /);
 });
 
 test('without positions nothing is added', async () => {
   const page = await site.visit('#at=opening.sentence&encoding=none');
   await page.locator(`${figure} .names text`).first().hover();
-  assert.match(await readout(page), /No position is added: 0$/);
+  await matches(() => readout(page), /No position is added: 0$/);
 });
 
 test('a long sentence shows its first tokens, and an empty one shows none', async () => {
   const text = Array.from({ length: 300 }, (_, i) => `word${i}`).join('+');
   const page = await site.visit(`#at=opening.sentence&text=${text}`);
   await becomes(() => page.locator(`${figure} .names text`).count(), 38);
-  assert.match(await readout(page), /^The first 38 of 300 tokens are drawn\./);
+  await matches(() => readout(page), /^The first 38 of 300 tokens are drawn\./);
   await page.getByRole('textbox').first().fill('');
   await page.getByText('No words yet').waitFor();
   await page.getByRole('textbox').first().fill('dog');

@@ -15,7 +15,7 @@ import { build } from 'vite';
 import { equations } from '../../web/equations.js';
 import { outlines } from '../../web/outlines.js';
 import * as tensors from './mount/tensors.js';
-import { heatmap, openSite, readValues, settled } from './site.js';
+import { becomes, heatmap, matches, openSite, readValues, settled } from './site.js';
 
 const { alignment, block, decoding, losses, positions, products, rowsOf, stages, weights } =
   tensors;
@@ -67,9 +67,9 @@ test('attention: each head as given, with its statistics', async () => {
   }
   const entropies = figure.locator('[data-entropy]');
   // The mean entropies of the two heads are (1.5 + 0 + 1.06) / 3 and (0 + 0 + 1) / 3 bits.
-  assert.deepEqual(await entropies.allInnerTexts(), ['0.85', '0.33']);
+  await becomes(() => entropies.allInnerTexts(), ['0.85', '0.33']);
   await map.hover({ position: { x: 3, y: 3 } });
-  assert.match(await figure.locator('[id$="-readout"]').innerText(), /zu0 attends to zu0/);
+  await matches(() => figure.locator('[id$="-readout"]').innerText(), /zu0 attends to zu0/);
 });
 
 test('stages: every matrix, and the terms of a sum with its bias', async () => {
@@ -88,8 +88,8 @@ test('stages: every matrix, and the terms of a sum with its bias', async () => {
   }
   await heatmap(figure, /^Queries/).focus();
   // The bias of W_q's row 2, which belongs to head 2.
-  assert.match(await figure.locator('.readout .total').innerText(), /\+ bias: 0\.75\s*= 10$/);
-  assert.equal(await figure.locator('path[fill^="url("]').count(), 2, 'masked cells are hatched');
+  await matches(() => figure.locator('.readout .total').innerText(), /\+ bias: 0\.75\s*= 10$/);
+  await becomes(() => figure.locator('path[fill^="url("]').count(), 2, 'masked cells are hatched');
 });
 
 test('similarity: products of any encoding', async () => {
@@ -100,7 +100,7 @@ test('similarity: products of any encoding', async () => {
   await map.press('ArrowUp');
   await map.press('ArrowUp');
   const readout = figure.locator('[id$="-readout"]');
-  assert.match(await readout.innerText(), /^positions 20 and 40, 20 apart: 0\.75$/);
+  await matches(() => readout.innerText(), /^positions 20 and 40, 20 apart: 0\.75$/);
 });
 
 test('encoder block: every matrix, whatever the width of its hidden layer', async () => {
@@ -120,7 +120,7 @@ test('encoder block: every matrix, whatever the width of its hidden layer', asyn
   await heatmap(figure, /^head 1/).focus();
   const readout = await figure.locator('[id$="-readout"]').innerText();
   assert.match(readout, /zu0 attends to zu0 with weight 0\.5\s*= softmax over 3 keys, score −2 = /);
-  assert.match(await figure.innerText(), /From a file\./);
+  await matches(() => figure.innerText(), /From a file\./);
 });
 
 test('decoder cache: the rows that are known at a step, and the size of shared keys', async () => {
@@ -141,10 +141,10 @@ test('decoder cache: the rows that are known at a step, and the size of shared k
     const shown = await readValues(heatmap(figure, name), 3, tensor.shape[1]);
     assert.deepEqual(shown.slice(0, 2), rowsOf(tensor).slice(0, 2), String(name));
   }
-  assert.equal(await figure.locator('[data-difference]').getAttribute('data-difference'), '0.125');
+  await becomes(() => figure.locator('[data-difference]').getAttribute('data-difference'), '0.125');
   // One key and one value, each a row with two columns.
-  assert.match(await figure.innerText(), /the cache holds\s*8\s*numbers \(32 bytes\)/);
-  assert.match(await figure.innerText(), /From a file\./);
+  await matches(() => figure.innerText(), /the cache holds\s*8\s*numbers \(32 bytes\)/);
+  await matches(() => figure.innerText(), /From a file\./);
 });
 
 test('losses of any model, compared with guessing', async () => {
@@ -161,7 +161,7 @@ test('losses of any model, compared with guessing', async () => {
     .evaluateAll((all) => all.map((each) => /** @type {HTMLElement} */ (each).style.width));
   assert.deepEqual(bars, ['50%', '100%']);
   // ln 8 is about 2.08.
-  assert.match(await figure.innerText(), /like guessing among 4[^]*worse than blind guessing/);
+  await matches(() => figure.innerText(), /like guessing among 4[^]*worse than blind guessing/);
 });
 
 test('opening: the added rows, and the words that each word attends to', async () => {
@@ -174,7 +174,7 @@ test('opening: the added rows, and the words that each word attends to', async (
   );
   const readout = figure.locator('[id$="-readout"]');
   // The readout is for the last word and head 2.
-  assert.match(await readout.innerText(), /^gehen2 looks at zu0 0\.5, gehen2 0\.5\. Column 3/);
+  await matches(() => readout.innerText(), /^gehen2 looks at zu0 0\.5, gehen2 0\.5\. Column 3/);
 });
 
 test('alignment: the weights of any model', async () => {
@@ -182,6 +182,6 @@ test('alignment: the weights of any model', async () => {
   const shown = await readValues(heatmap(figure, /^Alignment/), 3, 2);
   assert.deepEqual(shown, rowsOf(alignment.weights));
   const readout = figure.locator('[id$="-readout"]');
-  assert.match(await readout.innerText(), /^gehen2 attends to foot1 with weight 0\.5$/);
-  assert.match(await figure.innerText(), /Of a trained model\./);
+  await matches(() => readout.innerText(), /^gehen2 attends to foot1 with weight 0\.5$/);
+  await matches(() => figure.innerText(), /Of a trained model\./);
 });

@@ -7,7 +7,7 @@ import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { choose, filesOf, gpt2, kRecorded, tokenizer } from './ownModel.js';
-import { becomes, openTestSite, settled } from './site.js';
+import { becomes, matches, openTestSite, settled } from './site.js';
 
 /** @import { BrowserContextOptions } from 'playwright-core' */
 /** @import { ChosenFile } from './ownModel.js' */
@@ -16,7 +16,7 @@ const site = await openTestSite();
 
 /** @param {ChosenFile[]} files @param {BrowserContextOptions} [options] */
 async function positionsOf(files, options) {
-  const page = await site.open('#text=the+lady+sat+by+the+fire', options);
+  const page = await site.visit('#text=the+lady+sat+by+the+fire', options);
   await choose(page, files);
   await page.locator('[data-recognised]').waitFor();
   await page.locator('#encoding').evaluate((chapter) => chapter.scrollIntoView());
@@ -74,11 +74,12 @@ test('a learned table is shown next to the sinusoid, with its products and compo
   for (const key of ['ArrowRight', 'ArrowDown', 'ArrowRight']) await page.keyboard.press(key);
   const shown = figure.locator('[data-value]').first();
   await shown.waitFor();
-  assert.match(
-    await figure
-      .getByText(/^position 1, column/)
-      .first()
-      .innerText(),
+  await matches(
+    () =>
+      figure
+        .getByText(/^position 1, column/)
+        .first()
+        .innerText(),
     /position 1, column 2/,
   );
   const value = Number((await shown.innerText()).replace('−', '-'));

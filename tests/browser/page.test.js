@@ -15,7 +15,8 @@ const site = await openTestSite('/some/folder/of/a/host/');
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
 test('the page works from a folder without other origins, errors or messages', async () => {
-  const page = await site.open();
+  const page = await site.open('', { keepsOffline: true });
+  await page.evaluate(() => navigator.serviceWorker.ready);
   await page.getByRole('textbox').fill('a rose is a rose');
   await page.waitForURL(({ hash }) => hash.includes('rose'));
   assert.deepEqual(site.problems, []);
@@ -91,12 +92,15 @@ test('the policy allows nothing but the page itself and WebAssembly', async () =
 
 test('the footer names the variant and the time in the core', async () => {
   const page = await site.visit();
-  const variant = await page.locator('[data-variant]').innerText();
-  assert.match(variant, /^(relaxed-simd|simd128)(-threads)?$/);
-  const milliseconds = await page
-    .locator('footer [data-milliseconds]')
-    .getAttribute('data-milliseconds');
-  assert.ok(Number(milliseconds) >= 0 && Number(milliseconds) < 1000);
+  await page
+    .locator('[data-variant]')
+    .filter({ hasText: /^(relaxed-simd|simd128)(-threads)?$/ })
+    .waitFor();
+  const milliseconds = page.locator('footer [data-milliseconds]');
+  await becomes(async () => {
+    const shown = Number((await milliseconds.getAttribute('data-milliseconds')) || NaN);
+    return shown >= 0 && shown < 1000;
+  }, true);
 });
 
 test('the footer links to the references and the page for teachers', async () => {
@@ -114,8 +118,8 @@ test('the footer links to the references and the page for teachers', async () =>
 });
 
 test('the URL holds the state, and a link restores it', async () => {
-  const page = await site.open();
-  assert.equal(new URL(page.url()).hash, '');
+  const page = await site.visit();
+  await becomes(async () => new URL(page.url()).hash, '');
   await page.getByRole('textbox').fill('man bites dog & runs');
   await page.getByRole('button', { name: /^Masks/ }).click();
   await page.getByRole('switch', { name: 'causal mask' }).first().check();
@@ -125,8 +129,11 @@ test('the URL holds the state, and a link restores it', async () => {
   await page.waitForURL(/dModel=72/);
 
   const copy = await site.open(new URL(page.url()).hash);
-  assert.equal(await copy.getByRole('textbox').inputValue(), 'man bites dog & runs');
-  assert.ok(await copy.getByRole('radio', { name: '8', exact: true }).first().isChecked());
+  await becomes(() => copy.getByRole('textbox').inputValue(), 'man bites dog & runs');
+  await becomes(
+    () => copy.getByRole('radio', { name: '8', exact: true }).first().isChecked(),
+    true,
+  );
   await copy.getByRole('button', { name: 'Masks: causal' }).waitFor();
 });
 
@@ -139,7 +146,7 @@ test('following a link on the open page applies its settings', async () => {
     history.replaceState(null, '', here);
   });
   await page.getByRole('application', { name: '2 queries by 2 keys' }).first().waitFor();
-  assert.equal(await page.getByRole('textbox').inputValue(), 'two words');
+  await becomes(() => page.getByRole('textbox').inputValue(), 'two words');
 });
 
 test('following a link closes everything that was open before', async () => {
@@ -158,16 +165,17 @@ test('following a link closes everything that was open before', async () => {
   // A link that does not name a place on the page leads to the top.
   await follow('#v=1&text=two+words');
   await page.getByText(/^\s*2\s+tokens/).waitFor();
-  assert.equal(await page.evaluate(() => scrollY), 0);
-  assert.equal(await page.locator('[data-chapter][data-wanted] figure pre, .maskPanel').count(), 0);
+  await becomes(() => page.evaluate(() => scrollY), 0);
+  const code = page.locator('[data-chapter][data-wanted] figure pre, .maskPanel');
+  await becomes(() => code.count(), 0);
 
   await page.getByRole('radio', { name: 'identity' }).and(page.locator(':checked')).waitFor();
-  assert.notEqual(await page.locator('.bar button.needed').count(), 0);
+  await page.locator('.bar button.needed').first().waitFor();
   // A link without settings selects the settings that the page starts with.
   await follow('#at=self-attention.weights');
   await page.getByText('You are looking at layer 2').waitFor();
   await becomes(() => page.locator('.bar button.needed').count(), 0);
-  assert.equal(await page.locator('#weights pre').count(), 0);
+  await becomes(() => page.locator('#weights pre').count(), 0);
 });
 
 test('a link keeps the settings that the page starts with, but a link of version 1 does not', async () => {
@@ -189,7 +197,10 @@ test('a link from a later version says so and stays unchanged until a setting ch
   const page = await site.open(link, { clock: true });
   const notice = page.getByText('This link was made by a later version of this page');
   await notice.waitFor();
-  assert.ok(await page.getByRole('radio', { name: '8', exact: true }).first().isChecked());
+  await becomes(
+    () => page.getByRole('radio', { name: '8', exact: true }).first().isChecked(),
+    true,
+  );
   await page.clock.runFor(1000);
   assert.equal(new URL(page.url()).hash, link);
   await page.getByRole('textbox').first().fill('man bites dog');
@@ -206,8 +217,8 @@ test('hostile links are harmless', async () => {
     `#${'&'.repeat(10000)}=&length=1&width=1`,
   ].entries()) {
     const page = await (i ? site.visit(fragment) : site.open(fragment));
-    assert.equal(await page.locator('main img:not([role]), main script').count(), 0);
-    assert.equal(await page.getByRole('textbox').count(), 1);
+    await becomes(() => page.locator('main img:not([role]), main script').count(), 0);
+    await becomes(() => page.getByRole('textbox').count(), 1);
   }
 });
 
@@ -248,7 +259,7 @@ test('nothing is wider than the window', async () => {
       for (const chapter of chapters) {
         await page.evaluate((id) => document.getElementById(id)?.scrollIntoView(), chapter);
         await settled(page);
-        assert.equal(await overflow(page), 0, `${chapter}, ${width} px, ${sentence.slice(0, 20)}`);
+        await becomes(() => overflow(page), 0, `${chapter}, ${width} px, ${sentence.slice(0, 20)}`);
       }
     }
   }
@@ -392,8 +403,10 @@ test('nothing moves if the reader prefers reduced motion', async () => {
   const lines = page
     .getByRole('img', { name: /^The tokens in the shuffled order/ })
     .locator('path');
+  const before = await lines.first().getAttribute('d');
   await page.getByRole('button', { name: 'Shuffle', exact: true }).click();
+  await becomes(async () => (await lines.first().getAttribute('d')) !== before, true);
   const atOnce = await lines.first().getAttribute('d');
   await page.clock.runFor(1000);
-  assert.equal(await lines.first().getAttribute('d'), atOnce);
+  await becomes(() => lines.first().getAttribute('d'), atOnce);
 });

@@ -8,7 +8,7 @@ import { colourMaps, colourOf } from '../../web/src/drawing/colour.js';
 import { pool, queries } from '../../web/src/figures/pooling/pooling.js';
 import { parseSettings } from '../../web/src/state/url.js';
 import { attentionPooling } from './reference.js';
-import { becomes, heatmap, numberOf, openTestSite, readValues, settled } from './site.js';
+import { becomes, heatmap, matches, numberOf, openTestSite, readValues, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -134,7 +134,7 @@ test('arrow keys move a point, and Page Down selects the next one', async () => 
 test('an exported picture has no hints that only work on the page', async () => {
   const page = await site.visit('#at=pooling');
   const figure = page.locator('#pooling-figure');
-  assert.match(await figure.locator('.key').innerText(), /a point: drag it/);
+  await matches(() => figure.locator('.key').innerText(), /a point: drag it/);
   await figure.getByRole('button', { name: /^Export/ }).click();
   const download = page.waitForEvent('download');
   await figure.getByRole('button', { name: 'SVG', exact: true }).click();

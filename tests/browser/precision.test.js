@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { heatmap, numberOf, openTestSite } from './site.js';
+import { becomes, heatmap, numberOf, openTestSite } from './site.js';
 
 const site = await openTestSite();
 
@@ -99,7 +99,7 @@ test('fewer bytes: each map shows its largest and mean error, and a cell its num
   const page = await open('bytes', 'width=16&length=20');
   const largest = (/** @type {string} */ of) =>
     numberIn(page.locator(`${bytes} [data-of="${of}"]`), 'largest');
-  assert.equal(await page.locator(`${bytes} [data-of]`).count(), 9);
+  await becomes(() => page.locator(`${bytes} [data-of]`).count(), 9);
   assert.ok((await largest('encoding-float16')) <= 2 ** -12);
   const [two, one] = [await largest('encoding-bfloat16'), await largest('encoding-int8')];
   assert.ok(two > 2 ** -11 && two <= 2 ** -9 && one > two && one <= 0.5 / 127 + 1e-6);

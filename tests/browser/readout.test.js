@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { openTestSite, settled } from './site.js';
+import { becomes, openTestSite, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -27,15 +26,12 @@ const maps = [
 /** @typedef {{ left: number, top: number, right: number, bottom: number }} Box */
 
 /**
- * Positions of a figure's card, its cell and the window, once the card has settled.
+ * Positions of a figure's card, its cell and the window.
  * @param {Page} page
  * @param {string} figure
  */
 async function places(page, figure) {
   await page.locator(`#${figure} .readout.card`).waitFor();
-  await page.evaluate(
-    () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
-  );
   return page.evaluate((figure) => {
     const boxOf = (/** @type {Element} */ element) => {
       const { left, top, right, bottom } = element.getBoundingClientRect();
@@ -88,16 +84,15 @@ for (const { at, name } of maps) {
         await map.boundingBox()
       );
       await map.hover({ position: { x: x * width, y: y * height }, force: true });
-      const { card, cell, window } = await places(page, figure);
-      assert.ok(isWithin(card, window), `${JSON.stringify(card)} in ${JSON.stringify(window)}`);
-      const { across, down } = apart(card, cell);
-      const told = `${across} across, ${down} down from the cell`;
-      if (figure === 'sentence') {
-        assert.ok(down >= 0, told); // below the picture
-        continue;
-      }
-      assert.ok(across >= 0 && down >= 0, told);
-      assert.ok(across <= 20 && down <= 20, told);
+      await becomes(async () => {
+        const { card, cell, window } = await places(page, figure);
+        const { across, down } = apart(card, cell);
+        const isNear =
+          figure === 'sentence'
+            ? down >= 0 // below the picture
+            : across >= 0 && down >= 0 && across <= 20 && down <= 20;
+        return isNear && isWithin(card, window) ? 'near' : { card, cell, window };
+      }, 'near');
     }
     await page.mouse.move(1, 1);
     await page.locator(`#${figure} .readout.card`).waitFor({ state: 'detached' });
@@ -114,9 +109,11 @@ for (const { at, name } of maps) {
       await map.boundingBox()
     );
     await map.tap({ position: { x: 0.5 * width, y: 0.5 * height }, force: true });
-    const { card, cell, window } = await places(page, figure);
-    assert.ok(isWithin(card, window), `${JSON.stringify(card)} in ${JSON.stringify(window)}`);
-    assert.ok(apart(card, cell).down >= 0, 'the row is covered');
+    await becomes(async () => {
+      const { card, cell, window } = await places(page, figure);
+      const isRowVisible = isWithin(card, window) && apart(card, cell).down >= 0;
+      return isRowVisible ? 'visible' : { card, cell, window };
+    }, 'visible');
     await page.locator(`#${figure}`).getByRole('button', { name: 'unlock' }).tap();
     await page.locator(`#${figure} .readout.card`).waitFor({ state: 'detached' });
   });
@@ -137,16 +134,18 @@ test('a card leaves the caption of its map visible, and on a phone the whole map
       const [width, height] = [box.width, box.height];
       const how = { position: { x: at * width, y: at * height }, force: true };
       await (isMobile ? map.tap(how) : map.hover(how));
-      const { card } = await places(page, 'encoding-schemes');
-      const said = await map.evaluate((element) => {
-        const { left, top, right, bottom } = /** @type {Element} */ (
-          element.nextElementSibling
-        ).getBoundingClientRect();
-        return { left, top, right, bottom };
-      });
-      const { across, down } = apart(card, said);
-      assert.ok(across >= 0 || down >= 0, `${at}: ${JSON.stringify({ card, said })}`);
-      if (isMobile) assert.ok(card.bottom <= box.y, `${at}: ${card.bottom}, ${box.y}`);
+      await becomes(async () => {
+        const { card } = await places(page, 'encoding-schemes');
+        const said = await map.evaluate((element) => {
+          const { left, top, right, bottom } = /** @type {Element} */ (
+            element.nextElementSibling
+          ).getBoundingClientRect();
+          return { left, top, right, bottom };
+        });
+        const { across, down } = apart(card, said);
+        const isVisible = (across >= 0 || down >= 0) && (!isMobile || card.bottom <= box.y);
+        return isVisible ? 'visible' : { card, said, box };
+      }, 'visible');
     }
   }
 });
@@ -158,8 +157,7 @@ test('a card follows the keys and leaves the window with its cell', async () => 
   const first = await places(page, 'weights');
   await map.press('ArrowDown');
   await map.press('ArrowDown');
-  const second = await places(page, 'weights');
-  assert.ok(second.card.top > first.card.top + 20);
+  await becomes(async () => (await places(page, 'weights')).card.top > first.card.top + 20, true);
   await map.press('Enter');
   const card = page.locator('#weights .readout.card');
   await page.mouse.move(700, 500);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { heatmap, numberOf, openTestSite, readValues, unfold } from './site.js';
+import { becomes, heatmap, matches, numberOf, openTestSite, readValues, unfold } from './site.js';
 
 const site = await openTestSite();
 
@@ -106,8 +106,8 @@ test('the sliders move δ and the position', async () => {
 test('an odd width is drawn without its last sine, and the page says so', async () => {
   const page = await open('width=7');
   await heatmap(page, /^Turned encoding, 60 positions by 6 columns/).waitFor();
-  assert.match(
-    await page.locator(figure).innerText(),
+  await matches(
+    () => page.locator(figure).innerText(),
     /last of 7 columns is a sine without a cosine/,
   );
 });
@@ -122,10 +122,10 @@ test('a score depends only on the distance of a query and a key', async () => {
   const before = await scoreNow();
   await figure.getByRole('slider', { name: 'position of the key' }).fill('20');
   await figure.getByText('at position 23, key').waitFor();
-  assert.ok(Math.abs((await scoreNow()) - before) < 1e-5);
+  await becomes(async () => Math.abs((await scoreNow()) - before) < 1e-5, true);
   await figure.getByRole('slider', { name: 'distance' }).fill('4');
   await figure.getByText('at position 24, key').waitFor();
-  assert.ok(Math.abs((await scoreNow()) - before) > 1e-2);
+  await becomes(async () => Math.abs((await scoreNow()) - before) > 1e-2, true);
   // The heatmap shows the same scores as the figure's text.
   const map = heatmap(page, /^Scores of a query and a key/);
   const values = await readValues(map, 4, 4);

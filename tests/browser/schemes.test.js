@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { heatmap, numberOf, openTestSite, readValues, unfold } from './site.js';
+import { becomes, heatmap, matches, numberOf, openTestSite, readValues, unfold } from './site.js';
 
 const site = await openTestSite();
 
@@ -97,8 +97,8 @@ test('the sinusoidal matrix follows the settings of the sentence', async () => {
 
 test('no words, one word and heads of one column are handled', async () => {
   const page = await open('text=one&dModel=8&heads=8');
-  assert.match(
-    await page.locator(figure).innerText(),
+  await matches(
+    () => page.locator(figure).innerText(),
     /one column has no pair of columns to rotate/,
   );
   await page.evaluate(() => (location.hash = '#v=1&text=&at=encoding.encoding-schemes'));
@@ -108,11 +108,11 @@ test('no words, one word and heads of one column are handled', async () => {
 test('the scheme in use is marked, and curves show how much each rule slows each hand', async () => {
   const page = await open('text=a+b+c&dModel=64&heads=2&factor=4&trained=8');
   const used = page.locator(`${figure} .used`);
-  assert.equal(await used.count(), 1);
-  assert.equal(await page.locator(`${figure} [data-scheme="sinusoidal"] .used`).count(), 1);
+  await becomes(() => used.count(), 1);
+  await becomes(() => page.locator(`${figure} [data-scheme="sinusoidal"] .used`).count(), 1);
   for (const rule of ['linear', 'dynamic', 'yarn', 'llama3']) {
     // There is one dot for each of 16 clock hands, both for the small model and for a large model.
     const dots = page.locator(`${figure} [data-rule="${rule}"] circle`);
-    assert.equal(await dots.count(), 32, rule);
+    await becomes(() => dots.count(), 32, rule);
   }
 });

@@ -103,10 +103,7 @@ export class Site {
   problems = [];
   /** Pages of the current test, which are closed after it. @type {Set<BrowserContext>} */
   #opened = new Set();
-  /**
-   * Open pages that several visits share, keyed by the options of the visits. @type {Map<string,
-   * Promise<Page>>}
-   */
+  /** Open pages that several visits share, keyed by their devices. @type {Map<string, Promise<Page>>} */
   #shared = new Map();
 
   /**
@@ -125,25 +122,38 @@ export class Site {
   }
 
   /**
-   * Follows a link on a page that is already open. Following a link takes a quarter of the time of
-   * opening a page, and leaves the page as if it had been opened with that link. Visits with the
-   * same options share a page.
+   * Follows a link on a page that is already open. Following a link takes a fifth of the time of
+   * opening a page, and leaves the page as if it had been opened with that link. Visits share a
+   * page if their options differ only in the size of the window, the preferences and the
+   * permissions.
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions} [options]
    * @returns {Promise<Page>}
    */
   async visit(fragment = '', options = {}) {
     fragment = versioned(fragment);
-    const key = JSON.stringify(options);
+    const {
+      viewport = kViewport,
+      colorScheme = 'light',
+      reducedMotion = 'no-preference',
+      forcedColors = 'none',
+      permissions = [],
+      ...device
+    } = options;
+    const key = JSON.stringify(device);
     const shared = this.#shared.get(key);
     if (!shared) {
-      const opening = this.#open(fragment, { ...options, keepsOffline: false });
+      const opening = this.#open(fragment, options);
       this.#shared.set(key, opening);
       return opening;
     }
     const page = await shared;
-    const viewport = options.viewport ?? kViewport;
-    if (!isDeepStrictEqual(page.viewportSize(), viewport)) await page.setViewportSize(viewport);
+    if (viewport && !isDeepStrictEqual(page.viewportSize(), viewport)) {
+      await page.setViewportSize(viewport);
+    }
+    await page.emulateMedia({ media: 'screen', colorScheme, reducedMotion, forcedColors });
+    await page.context().clearPermissions();
+    await page.context().grantPermissions(permissions);
     await page.mouse.move(0, 0);
     await page.evaluate(
       (fragment) =>
@@ -172,9 +182,9 @@ export class Site {
    * @param {BrowserContextOptions & { learns?: boolean, keepsOffline?: boolean, clock?: boolean,
    *   anchors?: boolean }} [options]
    *   `learns`: a page without a link switches to the language model (otherwise the data saver is
-   *   on, which prevents the switch). `keepsOffline`: the page has a service worker. `clock`: the
-   *   test can advance the page's clock instead of waiting. `anchors`: the browser has scroll
-   *   anchoring
+   *   on, which prevents the switch). `keepsOffline`: the page has a service worker, which
+   *   fetches all files of the site. `clock`: the test can advance the page's clock instead of
+   *   waiting. `anchors`: the browser has scroll anchoring
    * @returns {Promise<Page>}
    */
   async open(fragment = '', options = {}) {
@@ -200,7 +210,7 @@ export class Site {
     fragment = versioned(fragment);
     const {
       learns = false,
-      keepsOffline = true,
+      keepsOffline = false,
       clock = false,
       anchors = true,
       ...others
@@ -337,8 +347,8 @@ export async function arrival(page, at) {
 }
 
 /**
- * Waits until everything near the window has been drawn and stays in place. A figure is drawn a few
- * frames after it comes near the window, and then moves the figures below it.
+ * Waits until everything near the window has been computed and drawn and stays in place. A figure is
+ * drawn a few frames after it comes near the window, and then moves the figures below it.
  * @param {Page} page
  */
 export async function settled(page) {
@@ -351,7 +361,7 @@ export async function settled(page) {
       }).join();
       const loading =
         document.fonts.status === 'loading' ||
-        document.querySelector('[data-wanted]:not([data-loaded])');
+        document.querySelector('[data-wanted]:not([data-loaded]), figure[aria-busy]');
       state.frames = loading || layout !== state.layout ? 0 : state.frames + 1;
       state.layout = layout;
       return state.frames >= 5;
@@ -377,7 +387,7 @@ async function unsettled(page) {
     const before = places();
     await new Promise((resolve) => requestAnimationFrame(resolve));
     const moved = [...places()].filter(([id, place]) => place !== before.get(id));
-    const wanted = document.querySelectorAll('[data-wanted]:not([data-loaded])');
+    const wanted = document.querySelectorAll('[data-wanted]:not([data-loaded]), figure[aria-busy]');
     return [
       `fonts are ${document.fonts.status}`,
       `waiting: ${Array.from(wanted, ({ id }) => id)}`,
@@ -387,19 +397,43 @@ async function unsettled(page) {
 }
 
 /**
- * Reads repeatedly until the result is as expected.
+ * Reads repeatedly until the result is accepted or patience ends. Returns the last result.
  * @template T
  * @param {() => Promise<T>} read
- * @param {T} expected
+ * @param {(found: T) => boolean} isExpected
  */
-export async function becomes(read, expected) {
+async function poll(read, isExpected) {
   const end = performance.now() + kPatience;
   let found = await read();
-  while (!isDeepStrictEqual(found, expected) && performance.now() < end) {
+  while (!isExpected(found) && performance.now() < end) {
     await delay(50);
     found = await read();
   }
-  assert.deepEqual(found, expected);
+  return found;
+}
+
+/**
+ * Reads repeatedly until the result is as expected. After an action, use this function instead of
+ * asserting a value that was read once, because the page may react later.
+ * @template T
+ * @param {() => Promise<T>} read
+ * @param {T} expected
+ * @param {string} [message]
+ */
+export async function becomes(read, expected, message) {
+  const found = await poll(read, (found) => isDeepStrictEqual(found, expected));
+  assert.deepEqual(found, expected, message);
+}
+
+/**
+ * Reads repeatedly until the text matches a pattern.
+ * @param {() => Promise<string | null>} read
+ * @param {RegExp} pattern
+ * @param {string} [message]
+ */
+export async function matches(read, pattern, message) {
+  const found = await poll(read, (found) => pattern.test(found ?? ''));
+  assert.match(found ?? '', pattern, message);
 }
 
 /**

@@ -4,7 +4,7 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { columnsOf, stagesOf } from '../../web/src/core/stages.js';
-import { heatmap, numberOf, openTestSite, readValues } from './site.js';
+import { becomes, heatmap, numberOf, openTestSite, readValues } from './site.js';
 
 const site = await openTestSite();
 
@@ -54,7 +54,7 @@ test('the terms of a number add up to it and highlight their sources', async () 
   // The page rounds each product to three digits.
   const tolerance = products.reduce((a, b) => a + 0.006 * Math.abs(b), 1e-6);
   assert.ok(Math.abs(sum - total) < tolerance, `${sum} against ${total}`);
-  assert.equal(await page.locator('#stages rect.source').count(), 2, 'a query and a key');
+  await becomes(() => page.locator('#stages rect.source').count(), 2, 'a query and a key');
 });
 
 test('a lock stays while the pointer passes over other matrices', async () => {
@@ -63,7 +63,7 @@ test('a lock stays while the pointer passes over other matrices', async () => {
   const value = () => page.locator('#stages [data-value]').innerText();
   const locked = await value();
   await heatmap(page, /^Values/).hover();
-  assert.equal(await value(), locked);
+  await becomes(() => value(), locked);
   await page.locator('#stages').getByRole('button', { name: 'unlock' }).click();
   await heatmap(page, /^Values/).hover();
   assert.notEqual(await value(), locked);
@@ -79,7 +79,13 @@ test('on a phone the terms and their sum are beside the cell', async () => {
   for (const part of ['[data-terms-total]', '[role=group]']) {
     const shown = page.locator(`#stages .readout ${part}`);
     await shown.waitFor();
-    const { x, width } = /** @type {{ x: number, width: number }} */ (await shown.boundingBox());
-    assert.ok(x >= 0 && x + width <= 390, `${part}: ${x} to ${x + width}`);
+    await becomes(
+      async () => {
+        const { x = -1, width = 0 } = (await shown.boundingBox()) ?? {};
+        return x >= 0 && x + width <= 390;
+      },
+      true,
+      part,
+    );
   }
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, heatmap, numberOf, openTestSite, settled, unfold } from './site.js';
+import { becomes, heatmap, matches, numberOf, openTestSite, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -19,18 +19,18 @@ test('each chapter has a question, a guess, sources and a takeaway', async () =>
   for (const chapter of chapters) {
     const page = await site.visit(`#at=${chapter}`);
     const here = page.locator(`[id="${chapter}"]`);
-    assert.match(await here.locator('.question').first().innerText(), /\?$/, chapter);
-    assert.match(await here.locator('.takeaway').innerText(), /^To take away\s+\S.*\.$/s, chapter);
+    await matches(() => here.locator('.question').first().innerText(), /\?$/, chapter);
+    await matches(() => here.locator('.takeaway').innerText(), /^To take away\s+\S.*\.$/s, chapter);
     assert.ok((await here.getByRole('list', { name: 'Sources' }).count()) > 0, chapter);
     const guess = here.locator('[data-predict]').first();
     await unfold(guess);
     const choices = guess.getByRole('button');
     assert.ok((await choices.count()) >= 2, chapter);
-    assert.equal((await guess.getByRole('status').innerText()).trim(), '', chapter);
+    await becomes(async () => (await guess.getByRole('status').innerText()).trim(), '', chapter);
     await choices.first().press('Enter');
     await guess.getByRole('status').getByText(/\S/).first().waitFor();
-    assert.equal(await choices.first().getAttribute('aria-pressed'), 'true');
-    assert.equal(await guess.locator('button.right').count(), 1, chapter);
+    await becomes(() => choices.first().getAttribute('aria-pressed'), 'true');
+    await becomes(() => guess.locator('button.right').count(), 1, chapter);
     const mark = await guess.locator('button.right .mark').innerText();
     assert.match(mark.trim(), /^(Right|The answer)$/, chapter);
     // No mark-up is left in the text.
@@ -152,13 +152,13 @@ test('a term shows its meaning by pointer and keyboard, and Escape hides it', as
   const page = await site.open('#at=pooling', { clock: true });
   const term = page.locator('#pooling .term', { hasText: 'softmax' });
   const note = page.locator('#pooling [role=tooltip]', { hasText: 'Turns scores into weights' });
-  assert.ok(await note.isHidden());
+  await becomes(() => note.isHidden(), true);
   await term.hover();
   await note.waitFor();
   // The pointer moves straight from the term to its note.
   await note.hover();
   await page.clock.runFor(1000);
-  assert.ok(await note.isVisible());
+  await becomes(() => note.isVisible(), true);
   await page.keyboard.press('Escape');
   await note.waitFor({ state: 'hidden' });
   await page.mouse.move(2, 2);
@@ -169,7 +169,7 @@ test('a term shows its meaning by pointer and keyboard, and Escape hides it', as
     return left >= 0 && right <= innerWidth && top >= 0 && bottom <= innerHeight;
   });
   assert.ok(inView);
-  assert.match((await term.getAttribute('aria-describedby')) ?? '', /\S/);
+  await matches(() => term.getAttribute('aria-describedby'), /\S/);
   await page.keyboard.press('Escape');
   await note.waitFor({ state: 'hidden' });
   await term.press('Enter');
@@ -184,8 +184,7 @@ test('on a phone a tap shows a term, and a tap elsewhere hides it', async () => 
   await settled(page);
   await term.tap();
   await note.waitFor();
-  const { width } = (await note.boundingBox()) ?? { width: Infinity };
-  assert.ok(width <= 390);
+  await becomes(async () => Number((await note.boundingBox())?.width) <= 390, true);
   await page.locator('#rotation .takeaway').tap();
   await note.waitFor({ state: 'hidden' });
 });
@@ -236,8 +235,8 @@ test('tables beside the text show the effect of a mask on a row and of the base 
   await page.goto(`${site.url}#v=1&at=encoding&width=32&base=1000`);
   const bases = page.getByRole('table', { name: 'The slowest hand, with d = 32:' });
   const row = bases.getByRole('row', { name: /^1,000 / });
-  assert.equal(
-    (await row.getByRole('cell').innerText()).replace(/\D/g, ''),
+  await becomes(
+    async () => (await row.getByRole('cell').innerText()).replace(/\D/g, ''),
     String(Math.round(2 * Math.PI * 1000 ** (30 / 32))),
   );
 });
@@ -246,7 +245,7 @@ test('a button in the text chooses the projection to edit', async () => {
   const page = await site.visit('#at=self-attention.edit');
   const offer = page.getByRole('button', { name: /^Wv: what all words hand over/ });
   await offer.click();
-  assert.equal(await offer.getAttribute('aria-pressed'), 'true');
+  await becomes(() => offer.getAttribute('aria-pressed'), 'true');
   await page
     .locator('#edit')
     .getByRole('radio', { name: 'value' })
@@ -257,7 +256,7 @@ test('a button in the text chooses the projection to edit', async () => {
 test('the list of what each head attends to most links to the heads', async () => {
   const page = await site.visit('#at=self-attention.weights');
   const third = page.getByRole('button', { name: /^head 3/ });
-  assert.match(await third.innerText(), /\d\.\d\d/);
+  await matches(() => third.innerText(), /\d\.\d\d/);
   await third.click();
   await page.waitForURL(/head=3/);
 });
@@ -288,7 +287,7 @@ test('each of the twelve schemes is described, and pointing at one frames no oth
     assert.ok(facts.every((fact) => fact.length > 5));
   }
   await heatmap(cards.nth(1), /attention weights/).hover();
-  assert.equal(await page.locator('#encoding-schemes .grid [data-lit]').count(), 0);
+  await becomes(() => page.locator('#encoding-schemes .grid [data-lit]').count(), 0);
 });
 
 test('the program of the sine computes its figure', async () => {
@@ -301,31 +300,33 @@ test('the program of the sine computes its figure', async () => {
 test('one value of a sine has two continuations', async () => {
   const page = await site.visit('#at=rotation.rotation-sine');
   const figure = page.locator('#rotation-sine');
-  const [now, other, then, elsewhere] = (await figure.locator('.told b').allInnerTexts()).map(
-    numberOf,
-  );
+  const told = figure.locator('.told b');
+  await becomes(() => told.count(), 4);
+  const [now, other, then, elsewhere] = (await told.allInnerTexts()).map(numberOf);
   assert.ok(Math.abs(now - other) < 0.15 && Math.abs(then - elsewhere) > 0.4);
 });
 
 test('the angles of a backward step have a sign', async () => {
   const page = await site.visit('#delta=-1&at=rotation.rotation-shift');
   const angle = page.locator('#rotation-shift [data-pair="0"]');
-  assert.match(await angle.innerText(), /−57\.3°/);
+  await matches(() => angle.innerText(), /−57\.3°/);
 });
 
 test('on a phone the costs keep their formulas', async () => {
   const page = await site.visit('#at=architectures.costs', phone);
   const formulas = page.locator('#costs .formula');
-  assert.equal(await formulas.count(), 15);
-  for (const formula of await formulas.all()) assert.ok(await formula.isVisible());
+  await becomes(() => formulas.count(), 15);
+  for (const formula of await formulas.all()) await becomes(() => formula.isVisible(), true);
 });
 
 test('the chapters for engineers are an appendix with lettered headings', async () => {
   const page = await site.visit();
   await page.getByRole('heading', { name: 'Appendix, for engineers' }).waitFor();
   const contents = page.getByRole('navigation', { name: 'Contents' });
-  const marks = await contents.locator('a > span').allInnerTexts();
-  assert.deepEqual(marks, ['1', '2', '3', '4', '5', '6', '7', '8', 'A', 'B']);
+  await becomes(
+    () => contents.locator('a > span').allInnerTexts(),
+    ['1', '2', '3', '4', '5', '6', '7', '8', 'A', 'B'],
+  );
 });
 
 test('axe finds nothing wrong with open guesses and terms', async () => {
@@ -342,17 +343,17 @@ test('a part that the lesson leaves out opens by a click, and by a link to its f
   const page = await site.visit('#at=self-attention');
   const [scale, edit] = ['scale', 'edit'].map((id) => page.locator(`#${id}`));
   await scale.waitFor({ state: 'attached' });
-  assert.ok(!(await scale.isVisible()));
+  await becomes(() => scale.isVisible(), false);
   await page.getByText('What happens if scores are not divided by √D').click();
   await heatmap(scale, /^Attention weights/)
     .first()
     .waitFor();
-  assert.ok(!(await edit.isVisible()));
+  await becomes(() => edit.isVisible(), false);
   const other = await site.visit('#at=self-attention.edit');
   await heatmap(other.locator('#edit'), /projection/)
     .first()
     .waitFor();
-  assert.ok(!(await other.locator('#scale').isVisible()));
+  await becomes(() => other.locator('#scale').isVisible(), false);
 });
 
 test('the short path leads from figure to figure', async () => {

@@ -8,7 +8,7 @@ import { load } from 'attn';
 
 import { Lane } from '../../web/src/training/lane.js';
 import { accessibilityProblems } from './accessibility.js';
-import { arrival, becomes, heatmap, openTestSite, readValues, unfold } from './site.js';
+import { arrival, becomes, heatmap, matches, openTestSite, readValues, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -144,22 +144,22 @@ test('two lanes learn and pause by key, and a link restores the run', async () =
   const again = await site.visit(`${fragment}&at=training.training-run`);
   await arrives(again, step);
   await button(again, 'Play').waitFor();
-  assert.deepEqual(await accuracies(again), shown.accuracies);
+  await becomes(() => accuracies(again), shown.accuracies);
   assert.deepEqual(await weights(again, 0), shown.weights);
   // The checksums appear after the pictures.
   await openEngineers(again);
   await again.locator('[data-checksum]').nth(1).waitFor();
-  assert.deepEqual(await again.locator('[data-checksum]').allInnerTexts(), checksums);
+  await becomes(() => again.locator('[data-checksum]').allInnerTexts(), checksums);
 
   await button(again, 'Ten steps').click();
   await arrives(again, step + 10);
   await button(again, 'From the start').click();
   await arrives(again, 0);
-  assert.deepEqual(await accuracies(again), []);
+  await becomes(() => accuracies(again), []);
 });
 
 test('a link copied during a run contains its step, and a reload keeps it', async () => {
-  const page = await site.open('#trainLayers=1&at=training.training-run', {
+  const page = await site.visit('#trainLayers=1&at=training.training-run', {
     permissions: ['clipboard-read', 'clipboard-write'],
   });
   await button(page, 'Play').click();
@@ -186,7 +186,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await figure(page).getByText('Change the two models').click();
   await figure(page).getByRole('radio', { name: 'dates' }).check();
   await figure(page).getByText('Bahdanau’s recurrent decoder').waitFor();
-  assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
+  await becomes(() => figure(page).getByRole('radio', { name: 'decoder' }).isChecked(), true);
   // The decoders of the two lanes have little code in common, so each has its own program.
   await button(page, 'Code for Two models learn the same task').click();
   await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
@@ -194,15 +194,15 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await code.getByText('TransformerDecoder').first().waitFor();
   await button(page, 'lane B').click();
   await code.getByText('BahdanauDecoder').first().waitFor();
-  assert.equal(await figure(page).getByRole('radio', { name: 'mask' }).count(), 0);
-  assert.equal(await page.locator('#training-longer').count(), 0);
+  await becomes(() => figure(page).getByRole('radio', { name: 'mask' }).count(), 0);
+  await becomes(() => page.locator('#training-longer').count(), 0);
   await button(page, 'Ten steps').click();
   await arrives(page, 10);
   await openEngineers(page);
   const checksum = page.locator('[data-checksum=A]');
   await checksum.waitFor();
   const expected = await checksumInNode(10, { world: 'dates', decoder: 'transformer' });
-  assert.equal(await checksum.innerText(), expected);
+  await becomes(() => checksum.innerText(), expected);
 
   await show(page, 'training-heads');
   const example = page.getByLabel('an example of your own');
@@ -249,7 +249,7 @@ test('Play stops at the chosen step, and when both lanes are always right', asyn
   await play.waitFor();
   await show(page, 'training-run');
   await figure(page).getByText('step 20', { exact: true }).first().waitFor();
-  assert.equal(await until.inputValue(), '620');
+  await becomes(() => until.inputValue(), '620');
   await button(page, 'Play').click();
   await button(page, 'Play').waitFor();
   const right = await figure(page).locator('.lanes').innerText();
@@ -282,7 +282,7 @@ test('four heads learn to add and one does not, and the passage on heads links t
   );
   assert.ok(Math.min(...four) >= 90, `${four}`);
   assert.ok(one[0] >= 90 && one[1] < 20 && one[2] < 20, `${one}`);
-  assert.equal(await table.getAttribute('aria-pressed'), 'true');
+  await becomes(() => table.getAttribute('aria-pressed'), 'true');
   await show(page, 'training-run');
   await page.waitForURL(({ hash }) => {
     const link = new URLSearchParams(hash.slice(1));
@@ -297,7 +297,7 @@ test('four heads learn to add and one does not, and the passage on heads links t
     ];
     return settings.map((name) => link.get(name)).join() === 'add,heads,learned,1,0.002,5,600';
   });
-  assert.match(await figure(page).locator('.lanes').innerText(), /4 heads.*1 head\b/s);
+  await matches(() => figure(page).locator('.lanes').innerText(), /4 heads.*1 head\b/s);
   await show(page, 'training-gain');
   await gain.getByRole('button', { name: /T5/ }).click();
   await guess.getByText(/^After \d+ steps here with T5’s bias/).waitFor();
@@ -311,7 +311,7 @@ test('invalid settings in a link are corrected, and the page says so', async () 
   assert.match(notes.join(' '), /world to “fly”.*reverse.*rate to “99”.*10/s);
   await figure(page).getByRole('radio', { name: 'sort' }).check();
   await arrives(page, 0);
-  assert.equal(await figure(page).locator('.corrected').count(), 0);
+  await becomes(() => figure(page).locator('.corrected').count(), 0);
 });
 
 test('a difference between lanes that the link’s task does not offer is corrected, and the page says so', async () => {
@@ -319,7 +319,7 @@ test('a difference between lanes that the link’s task does not offer is correc
   await figure(page)
     .getByText(/cannot differ in “mask”\. They now differ in decoder/)
     .waitFor();
-  assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
+  await becomes(() => figure(page).getByRole('radio', { name: 'decoder' }).isChecked(), true);
   // The decoders of the two lanes have little code in common, so each has its own program.
   await button(page, 'Code for Two models learn the same task').click();
   await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
@@ -344,7 +344,7 @@ test('a learning rate of 10 ends the run with a sentence that names the step', a
   await show(page, 'training-run');
   await button(page, 'Play').waitFor();
   assert.deepEqual([await problem.innerText(), await stepOf(page)], [said, step]);
-  assert.equal(await button(page, 'Play').count(), 1);
+  await becomes(() => button(page, 'Play').count(), 1);
 });
 
 test('saved weights can be loaded if they fit, and the page says that the link lacks them', async () => {
@@ -372,12 +372,12 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   );
   await load('B', Buffer.from('no weights'));
   await said('B', /is not a weights file.*unchanged/s);
-  assert.deepEqual(await sums(), saved);
-  assert.equal(await page.locator('[data-given]').count(), 0);
+  await becomes(() => sums(), saved);
+  await becomes(() => page.locator('[data-given]').count(), 0);
 
   await button(page, 'From the start').click();
   await arrives(page, 0);
-  assert.equal(await page.locator('[data-file]').count(), 0);
+  await becomes(() => page.locator('[data-file]').count(), 0);
   await load('A');
   await said(
     'A',
@@ -448,7 +448,7 @@ test('a table of positions is drawn while it is learned, next to the sinusoid', 
   const page = await site.visit('#world=count&at=training.training-table');
   const table = page.locator('#training-table');
   await heatmap(page, /^sinusoidal, 10 positions by 64/).waitFor();
-  assert.equal(await table.getByRole('button', { name: /^Code for/ }).count(), 0);
+  await becomes(() => table.getByRole('button', { name: /^Code for/ }).count(), 0);
   await table.getByRole('button', { name: 'let lane B learn a table' }).click();
   const learned = heatmap(page, /^learned by lane B, 10 positions by 64/);
   await learned.waitFor();
@@ -506,14 +506,14 @@ test('a run whose worker ends says so, continues from its last state, and surviv
   await endWorker(page, 1);
   const alert = page.getByRole('alert').filter({ hasText: 'ended a worker after step' });
   await alert.waitFor();
-  assert.match(await alert.innerText(), /Play continues from step 10/);
+  await matches(() => alert.innerText(), /Play continues from step 10/);
   const step = await stepOf(page);
   assert.ok(step >= 10);
   // The earlier results are still displayed.
   assert.equal((await accuracies(page)).length, before.length);
   await button(page, 'One step').click();
   await arrives(page, step + 1);
-  assert.equal(await page.getByRole('alert').count(), 0);
+  await becomes(() => page.getByRole('alert').count(), 0);
   const checksums = await checksumsOf(page);
   assert.equal(checksums[0], await checksumInNode(step + 1, { world: 'count', layers: 1 }));
   await becomes(
@@ -554,7 +554,7 @@ test('loaded weights survive the end of a worker', async () => {
   await button(page, 'One step').click();
   const alert = page.getByRole('alert').filter({ hasText: 'ended a worker after step 10' });
   await alert.waitFor();
-  assert.match(await alert.innerText(), /Play continues from step 10/);
+  await matches(() => alert.innerText(), /Play continues from step 10/);
   // The replacement workers compute the displayed results again.
   await button(page, 'One step').click();
   await arrives(page, 11);

@@ -14,6 +14,7 @@ import {
 import {
   becomes,
   heatmap,
+  matches,
   numberOf,
   openTestSite,
   readValues,
@@ -168,13 +169,13 @@ test('selecting a cell shows its sources and fades everything else', async () =>
   const map = figure.getByRole('application', { name: /^sum/ }).first();
   await map.focus();
   await map.press('ArrowDown');
-  assert.match(await readout.innerText(), /^sum: cat1, column 0/);
+  await matches(() => readout.innerText(), /^sum: cat1, column 0/);
   const [, value, a, sign, b] =
     /: (−?[\d.e−]+)\n= (−?[\d.]+) ([+−]) ([\d.]+)/.exec(await readout.innerText()) ?? [];
   const sum = numberOf(a) + (sign === '−' ? -1 : 1) * numberOf(b);
   // The page rounds the addends to three digits.
   assert.ok(Math.abs(numberOf(value) - sum) < 0.01, `${value} = ${sum}`);
-  assert.equal(await figure.locator('rect.origin').count(), 2);
+  await becomes(() => figure.locator('rect.origin').count(), 2);
   const faded = await figure
     .locator('path.veil')
     .evaluateAll((all) => all.map((path) => (path.getAttribute('d') ?? '').split('M').length - 1));
@@ -182,7 +183,7 @@ test('selecting a cell shows its sources and fades everything else', async () =>
   // without a hole has one, and the matrix of the selected cell has no veil.
   assert.deepEqual([...new Set(faded)].sort(), [0, 1, 2]);
   await map.press('Escape');
-  assert.equal(await figure.locator('rect.origin').count(), 0);
+  await becomes(() => figure.locator('rect.origin').count(), 0);
 });
 
 test('one lock applies to all matrices, and a link restores it', async () => {
@@ -194,7 +195,7 @@ test('one lock applies to all matrices, and a link restores it', async () => {
   for (const key of ['ArrowDown', 'ArrowRight', 'Enter']) await output.press(key);
   const locked = await shownValue(output);
   await figure.getByRole('application', { name: /^input/ }).hover();
-  assert.equal(await shownValue(output), locked);
+  await becomes(() => shownValue(output), locked);
   await page.waitForURL(/blockCell=norm2\.1\.1/);
   const link = new URL(page.url()).hash.slice(1);
   const copy = await openFigure('encoder-block', link, whole, 'open');
@@ -202,20 +203,20 @@ test('one lock applies to all matrices, and a link restores it', async () => {
   await sameOutput.scrollIntoViewIfNeeded();
   await becomes(() => shownValue(sameOutput), locked);
   await copy.figure.getByRole('button', { name: 'unlock' }).click();
-  assert.equal(await copy.figure.locator('[data-value]').count(), 0);
+  await becomes(() => copy.figure.locator('[data-value]').count(), 0);
   await output.press('Tab');
   await page.keyboard.press('Shift+Tab');
   await figure.getByRole('application', { name: /^input/ }).press('Escape');
-  assert.equal(await figure.getByRole('button', { name: 'unlock' }).count(), 0);
+  await becomes(() => figure.getByRole('button', { name: 'unlock' }).count(), 0);
 });
 
 test('the switch moves the normalisation in picture and equation', async () => {
   const { figure } = await openFigure('encoder-block', settings);
   const names = () => figure.locator('h4').allInnerTexts();
-  assert.match((await names()).at(-1) ?? '', /output/);
+  await matches(async () => (await names()).at(-1) ?? '', /output/);
   await figure.getByRole('radio', { name: 'pre-norm' }).check({ force: true });
-  assert.match((await names()).at(-1) ?? '', /H \+ F, output/);
-  assert.equal((await names())[1].trim(), 'norm(X)');
+  await matches(async () => (await names()).at(-1) ?? '', /H \+ F, output/);
+  await becomes(async () => (await names())[1].trim(), 'norm(X)');
 });
 
 test('a weight that the mask sets to 0 names the mask', async () => {
@@ -242,16 +243,14 @@ test('every letter next to a matrix is in the equation', async () => {
 });
 
 test('the slider of the decoder counts tokens from 0 and says none if there are none', async () => {
-  const slider = (/** @type {string} */ settings) =>
-    site
-      .open(`#at=transformer.decoder-cache${settings}`)
-      .then((page) => page.locator('#decoder-cache').getByRole('slider', { name: 'token' }))
-      .then((slider) => slider.getAttribute('aria-valuetext'));
-  assert.equal(
-    await slider('&text=man+bites+dog&decoderStep=1'),
-    'bites, position 1; the last position is 2',
-  );
-  assert.equal(await slider('&text='), 'none');
+  for (const [settings, text] of [
+    ['&text=man+bites+dog&decoderStep=1', 'bites, position 1; the last position is 2'],
+    ['&text=', 'none'],
+  ]) {
+    const page = await site.visit(`#at=transformer.decoder-cache${settings}`);
+    const slider = page.locator('#decoder-cache').getByRole('slider', { name: 'token' });
+    await becomes(() => slider.getAttribute('aria-valuetext'), text);
+  }
 });
 
 test('decoding step by step fills the cache and matches one pass', async () => {
@@ -289,19 +288,23 @@ test('decoding step by step fills the cache and matches one pass', async () => {
         assert.ok(Math.abs(shownWeights[key][head] - weight) <= expected.tolerance),
       );
     }
-    const difference = await figure
-      .locator('output[data-difference]')
-      .getAttribute('data-difference');
-    assert.ok(Number(difference) <= 1e-6, `${difference}`);
-    assert.equal(await figure.locator('[data-rows]').innerText(), String(step + 1));
-    const without = await figure.locator('[data-rows-without]').getAttribute('data-rows-without');
-    assert.equal(Number(without), ((step + 1) * (step + 2)) / 2);
+    const difference = figure.locator('output[data-difference]');
+    await becomes(
+      async () => Number((await difference.getAttribute('data-difference')) ?? NaN) <= 1e-6,
+      true,
+    );
+    await becomes(() => figure.locator('[data-rows]').innerText(), String(step + 1));
+    const without = figure.locator('[data-rows-without]');
+    await becomes(
+      async () => Number(await without.getAttribute('data-rows-without')),
+      ((step + 1) * (step + 2)) / 2,
+    );
     const button = figure.getByRole('button', { name: 'Step', exact: true });
     if (step < n - 1) await button.click();
-    else assert.ok(await button.isDisabled());
+    else await becomes(() => button.isDisabled(), true);
   }
   await figure.getByRole('button', { name: 'Back' }).click();
-  assert.equal(await figure.locator('[data-rows]').innerText(), String(n - 1));
+  await becomes(() => figure.locator('[data-rows]').innerText(), String(n - 1));
 });
 
 test('decoding plays to the end, stops there, and starts again', async () => {
@@ -318,7 +321,7 @@ test('decoding plays to the end, stops there, and starts again', async () => {
   await figure.locator('[data-rows="2"]').waitFor();
   await figure.getByRole('button', { name: 'Pause' }).click();
   await page.clock.runFor(n * 700);
-  assert.equal(await figure.locator('[data-rows="2"]').count(), 1);
+  await becomes(() => figure.locator('[data-rows="2"]').count(), 1);
   await figure.getByRole('slider', { name: 'token' }).press('End');
   await figure.locator(`[data-rows="${n}"]`).waitFor();
 });
@@ -413,7 +416,7 @@ test('every figure offers its code, with the current values', async () => {
     const { figure: element } = await openFigure(figure, settings);
     await element.getByRole('button', { name: /^Code for/ }).click();
     await element.getByRole('tab', { name: 'JavaScript' }).click();
-    assert.match(await element.locator('pre').innerText(), expected);
+    await matches(() => element.locator('pre').innerText(), expected);
   }
 });
 

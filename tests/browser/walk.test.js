@@ -9,6 +9,7 @@ import {
   arrival,
   becomes,
   heatmap,
+  matches,
   numberOf,
   openTestSite,
   overflow,
@@ -41,8 +42,8 @@ test('the walk is offered in the first view, and keys start, step through and le
   assert.ok(y + height < 900, String(y));
   await start.press('Enter');
   await becomes(() => title(page), 'A word becomes numbers');
-  assert.equal(await page.evaluate(() => document.activeElement?.id), 'walk-title');
-  assert.equal(await page.locator('#sentence').count(), 0);
+  await becomes(() => page.evaluate(() => document.activeElement?.id), 'walk-title');
+  await becomes(() => page.locator('#sentence').count(), 0);
   await page.keyboard.press('ArrowRight');
   await becomes(() => title(page), 'Clock hands show the word’s position');
   await becomes(async () => stepInLink(page), '2');
@@ -61,10 +62,10 @@ test('the walk is offered in the first view, and keys start, step through and le
   const strip = heatmap(page.locator('#walk'), /^the vector of the word/);
   await strip.focus();
   await strip.press('ArrowRight');
-  assert.equal(await title(page), 'A word becomes numbers');
+  await becomes(() => title(page), 'A word becomes numbers');
   await page.keyboard.press('Escape');
   await page.locator('#sentence').waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement?.id), 'start-walk');
+  await becomes(() => page.evaluate(() => document.activeElement?.id), 'start-walk');
   await becomes(async () => new URL(page.url()).hash, '');
 });
 
@@ -99,17 +100,21 @@ test('the walk shows the same numbers as the chapters', async () => {
     return values[8];
   })();
   const page = await site.visit(`#walk=4&${settings}`);
-  assert.equal(await chosen(page), 'cat8');
-  const shown = await page.locator('#walk .row .number').allInnerTexts();
-  shown.forEach((text, key) => assert.equal(text, weights[key].toFixed(3)));
+  await becomes(() => chosen(page), 'cat8');
+  await becomes(async () => {
+    const shown = await page.locator('#walk .row .number').allInnerTexts();
+    return shown.length > 0 && shown.every((text, key) => text === weights[key].toFixed(3));
+  }, true);
   const entropy = weights.reduce((sum, weight) => sum - weight * Math.log2(weight), 0);
   await button(page, 'Next').click();
-  const [divided, undivided] = await page
-    .locator('#walk [data-entropy]')
-    .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-entropy'))));
+  const entropies = page.locator('#walk [data-entropy]');
+  await becomes(() => entropies.count(), 2);
+  const [divided, undivided] = await entropies.evaluateAll((all) =>
+    all.map((each) => Number(each.getAttribute('data-entropy'))),
+  );
   assert.ok(Math.abs(divided - entropy) < 1e-4, `${divided} for ${entropy}`);
   assert.ok(undivided < divided);
-  assert.match(await says(page), new RegExp(`from ${divided.toFixed(2)} bits`));
+  await matches(() => says(page), new RegExp(`from ${divided.toFixed(2)} bits`));
   // In step 2, the walk adds the clock hands of position 8.
   await page.locator('.dots button').nth(1).click();
   const hands = heatmap(page.locator('#walk'), /^plus the clock hands of its position/);
@@ -136,19 +141,20 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
   const page = await site.visit(
     '#walk=8&walkWord=8&text=the+lady+sat+by+the+fire+because+the+lady',
   );
-  assert.equal(await title(page), 'No model guesses yet');
+  await becomes(() => title(page), 'No model guesses yet');
   await page
     .locator('#walk')
     .getByRole('button', { name: /^Use a trained model/ })
     .click();
   await becomes(() => title(page), 'The next word is guessed');
+  await page.locator('#walk [data-probability]').first().waitFor();
   const shares = await page
     .locator('#walk [data-probability]')
     .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-probability'))));
   assert.ok(shares[0] > 0.1 && shares.every((share, i) => !i || share <= shares[i - 1]));
   // The positions of this model rotate queries and keys, and the page says so.
   await page.locator('.dots button').nth(1).click();
-  assert.match(await says(page), /This one does not/);
+  await matches(() => says(page), /This one does not/);
   await heatmap(page.locator('#walk'), /^turned by the clocks/).waitFor();
   // Each clock rotates two neighbouring numbers, as in the chapters.
   const pairs = await page.locator('#walk .clock .columns').allInnerTexts();
@@ -160,14 +166,14 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
   const candidate = page.locator('#walk [aria-label="What may come next"] button').first();
   const word = await candidate.locator('bdi').innerText();
   await candidate.click();
-  assert.equal(await page.getByRole('textbox').first().inputValue(), `${text} ${word}`);
+  await becomes(() => page.getByRole('textbox').first().inputValue(), `${text} ${word}`);
 });
 
 test('another word can be chosen, and the walk says if masks hide every word', async () => {
   const page = await site.visit('#walk=3&causal=1');
   await page.locator('#walk').getByRole('button', { name: /^mat/ }).click();
   await becomes(() => chosen(page), 'mat5');
-  assert.equal(await page.locator('#walk .row').count(), 6);
+  await becomes(() => page.locator('#walk .row').count(), 6);
   await page.waitForURL(({ hash }) => /[#&]walkWord=5(&|$)/.test(hash));
   await page.goto(`${site.url}#v=1&walk=3&walkWord=0&blocked=0.0&causal=1`);
   await page.getByText('The masks hide every word').waitFor();
@@ -183,7 +189,7 @@ test('each step links to a chapter, and Back returns to the step', async () => {
   await page.waitForFunction(() => !document.documentElement.dataset.going);
   await page.goBack();
   await page.waitForFunction(() => !document.documentElement.dataset.going);
-  assert.equal(await title(page), 'Break it: take away the positions');
+  await becomes(() => title(page), 'Break it: take away the positions');
 });
 
 test('the last step leads to the first chapter', async () => {
@@ -222,6 +228,7 @@ for (const [
     /** @param {string} what */
     const box = async (what) =>
       /** @type {{ y: number, height: number }} */ (await page.locator(what).boundingBox());
+    await settled(page);
     const { y: place } = await box('#walk .controls');
     for (let step = 1; step <= steps; step++) {
       await page
@@ -229,17 +236,33 @@ for (const [
         .nth(step - 1)
         .click();
       await settled(page);
-      assert.deepEqual(await accessibilityProblems(page), [], `step ${step}`);
-      assert.equal(await overflow(page), 0, `step ${step}`);
+      await becomes(() => overflow(page), 0, `step ${step}`);
       for (const what of ['#walk-title', '#walk .controls']) {
-        const { y, height } = await box(what);
-        assert.ok(y > 0 && y + height <= (page.viewportSize()?.height ?? 0), `${what}, ${step}`);
+        await becomes(
+          async () => {
+            const { y, height } = await box(what);
+            return y > 0 && y + height <= (page.viewportSize()?.height ?? 0);
+          },
+          true,
+          `${what}, ${step}`,
+        );
       }
-      assert.ok(Math.abs((await box('#walk .controls')).y - place) < 1, `step ${step}`);
-      if (step < 3 || step > 6) continue;
-      const { y, height } = await box('#walk .names .selected');
-      const caption = await box('#walk .caption');
-      if (options.viewport) assert.ok(y + height <= caption.y, `step ${step}`);
+      await becomes(
+        async () => Math.abs((await box('#walk .controls')).y - place) < 1,
+        true,
+        `step ${step}`,
+      );
+      if (options.viewport && step >= 3 && step <= 6) {
+        await becomes(
+          async () => {
+            const { y, height } = await box('#walk .names .selected');
+            return y + height <= (await box('#walk .caption')).y;
+          },
+          true,
+          `step ${step}`,
+        );
+      }
+      assert.deepEqual(await accessibilityProblems(page), [], `step ${step}`);
     }
   });
 }
@@ -251,8 +274,8 @@ test('the other occurrence of a repeated word is shown, however far away', async
   const rows = page.locator('#walk .all svg').first().locator('text');
   await page.locator('#walk [aria-label="The word to follow"] button').nth(7).click();
   await page.locator('#walk .more', { hasText: 'is also at position 0' }).waitFor();
-  assert.deepEqual(
-    await rows.allTextContents(),
+  await becomes(
+    () => rows.allTextContents(),
     'lady the fire because the lady was tired'.split(' '),
   );
 });
@@ -269,13 +292,13 @@ test('the head that attends to what followed the same word is explained, with it
 });
 
 test('the walk can fill the screen and return', async () => {
-  const page = await site.open('#walk=5&weights=xavier');
+  const page = await site.visit('#walk=5&weights=xavier');
   await button(page, 'Full screen').click();
   await page.locator('#walk:fullscreen').waitFor();
   const zoom = () =>
     page.locator('#walk .caption').evaluate((e) => Number(getComputedStyle(e).zoom));
   await becomes(async () => (await zoom()) > 1.1, true);
-  assert.ok(await page.locator('#walk').evaluate((e) => e.scrollHeight <= innerHeight));
+  await becomes(() => page.locator('#walk').evaluate((e) => e.scrollHeight <= innerHeight), true);
   await page.keyboard.press('PageDown');
   await becomes(() => title(page), 'Values are blended');
   await page.locator('#walk').getByRole('button', { name: 'Leave full screen' }).click();

@@ -6,7 +6,7 @@ import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { bert, choose, gpt2, open, recorded } from './ownModel.js';
-import { becomes, openTestSite, settled, unfold } from './site.js';
+import { becomes, matches, openTestSite, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -122,8 +122,8 @@ test('the measures are explained next to the wall before it is sorted', async ()
   for (const width of [1440, 390]) {
     const page = await site.visit(learned, { viewport: { width, height: 900 } });
     const wall = await wallOf(page, 12);
-    assert.match(
-      await wall.locator('[data-read]').innerText(),
+    await matches(
+      () => wall.locator('[data-read]').innerText(),
       /previous token\s+\d.*%\s+goes to the previous token\s+first token.*position alone.*reverse/s,
     );
     const [box, told] = await Promise.all(
@@ -152,10 +152,10 @@ test('keys move between pictures, and Enter opens one', async () => {
     ['ArrowRight', '1.1'],
   ]) {
     await page.keyboard.press(key);
-    assert.equal(await focused(), head);
+    await becomes(focused, head);
   }
-  assert.match(
-    await wall.locator('[data-read]').innerText(),
+  await matches(
+    () => wall.locator('[data-read]').innerText(),
     /^Layer 2, head 2: of its attention\s+previous token\s+\d/,
   );
   await page.keyboard.press('Enter');
