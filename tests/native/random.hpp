@@ -6,6 +6,7 @@
 #include <iterator>
 #include <numbers>
 #include <random>
+#include <string_view>
 #include <vector>
 
 namespace attn_test {
@@ -18,6 +19,9 @@ std::uint64_t seed();
 class Random {
  public:
   Random();
+  /// Numbers that are the same for all parameters of a test. Use them if an expensive reference can
+  /// be shared by all instruction sets.
+  static Random of_all_parameters();
 
   /// A uniform number in [0, 1). `std::uniform_real_distribution` computes logarithms in extended
   /// precision for each number. These logarithms dominated the run time of many tests and of a fuzz
@@ -59,6 +63,7 @@ class Random {
   std::mt19937_64& engine() { return engine_; }
 
  private:
+  explicit Random(std::string_view test);
   std::mt19937_64 engine_;
 };
 

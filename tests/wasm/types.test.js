@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -363,6 +362,30 @@ export { results };
 /** `lib` settings of a user's TypeScript compiler. No other types are in scope. */
 const kLibraries = { lowest: ['es2022', 'dom'], newest: ['esnext', 'dom'] };
 
+/** TypeScript's own declarations, which all configurations share. @type {Map<string, ts.SourceFile>} */
+const parsed = new Map();
+
+/**
+ * Compiles the files of a configuration, like `tsc`, and returns what the compiler says about them.
+ * @param {object} config  the content of a tsconfig.json
+ * @param {string} folder
+ */
+function problemsOf(config, folder) {
+  const { options, fileNames, errors } = ts.parseJsonConfigFileContent(config, ts.sys, folder);
+  const host = ts.createCompilerHost(options);
+  const { getSourceFile } = host;
+  const ownFolder = join(ts.getDefaultLibFilePath(options), '..');
+  host.getSourceFile = (name, ...rest) => {
+    if (!name.startsWith(ownFolder)) return getSourceFile(name, ...rest);
+    const known = parsed.get(name) ?? getSourceFile(name, ...rest);
+    if (known) parsed.set(name, known);
+    return known;
+  };
+  const program = ts.createProgram(fileNames, options, host);
+  const problems = [...errors, ...ts.getPreEmitDiagnostics(program)];
+  return ts.formatDiagnostics(problems, host);
+}
+
 for (const [which, lib] of Object.entries(kLibraries)) {
   test(`examples_compile_in_strict_mode_for_browsers_and_node_with_the_${which}_library`, () => {
     // The folder of the examples is inside the checkout, so that imports find the package by its
@@ -380,15 +403,13 @@ for (const [which, lib] of Object.entries(kLibraries)) {
           compilerOptions: {
             ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
             ...options,
-            ...{ noEmit: true, skipLibCheck: false, target: 'es2022', lib, types: [] },
+            // The declarations of the package are checked, but not those of TypeScript itself.
+            ...{ noEmit: true, skipLibCheck: false, skipDefaultLibCheck: true },
+            ...{ target: 'es2022', lib, types: [] },
           },
           files: ['example.mts', 'asked.mts'],
         };
-        const file = join(folder, `${name}.json`);
-        writeFileSync(file, JSON.stringify(config));
-        const tsc = join(root, 'node_modules/typescript/bin/tsc');
-        const { stdout } = spawnSync(process.execPath, [tsc, '-p', file], { encoding: 'utf8' });
-        assert.equal(stdout, '');
+        assert.equal(problemsOf(config, folder), '', name);
       }
     } finally {
       rmSync(folder, { recursive: true });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -139,9 +140,11 @@ TEST(ThreadPoolTest, workers_that_fall_asleep_are_woken_again) {
       while (begun != 3) std::this_thread::yield();
     });
     ASSERT_EQ(begun, 3);
-    // In some rounds, yielding takes so long that the workers are about to sleep when the next
-    // parallel loop begins.
-    for (int i = 0; i < round * 100; ++i) std::this_thread::yield();
+    // Idle workers fall asleep after some tens of microseconds. In some rounds, they are about to
+    // sleep when the next parallel loop begins.
+    const auto next = std::chrono::steady_clock::now() + std::chrono::microseconds(2 * round);
+    while (std::chrono::steady_clock::now() < next) {
+    }
   }
 }
 

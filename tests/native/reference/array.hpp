@@ -33,6 +33,8 @@ struct ArrayOf {
     requires(!std::is_same_v<T, U> && std::is_convertible_v<U, T>)
   ArrayOf(const ArrayOf<U>& other) : ArrayOf(other.shape, other.values) {}
 
+  bool operator==(const ArrayOf&) const = default;
+
   bool given() const { return !shape.empty() || !values.empty(); }
   std::int64_t size(std::size_t i) const { return shape[i]; }
 

@@ -29,6 +29,8 @@ struct AttentionRules {
 
   /// Bounds on the errors of the core's query, key and value; zero if omitted.
   Array query_error, key_error, value_error;
+
+  bool operator==(const AttentionRules&) const = default;
 };
 
 template <class T>
@@ -43,6 +45,8 @@ struct AttentionOf : AttentionRules {
   ArrayOf<T> alibi_slopes;     ///< (H)
   ArrayOf<T> t5_table;         ///< (buckets, H)
   ArrayOf<T> sinks;            ///< (H)
+
+  bool operator==(const AttentionOf&) const = default;
 };
 using Attention = AttentionOf<double>;
 

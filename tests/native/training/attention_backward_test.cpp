@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,6 +122,59 @@ void expect_same_bits(const Gradients& a, const Gradients& b) {
   EXPECT_TRUE(same_bits(a.sinks, b.sinks));
 }
 
+/// The reference's gradients of a call. The gradients of inputs that the problem lacks are empty.
+struct ReferenceGradients {
+  reference::Bounded query, key, value, scores, weights, bias, alibi_slopes, t5_table,
+      relative_keys, relative_values, sinks;
+};
+
+ReferenceGradients reference_gradients(const reference::Attention& inputs,
+                                       const reference::Array& output_gradient) {
+  reference::Tape tape;
+  const reference::AttentionOf<reference::Scalar> call = variables(tape, inputs);
+  const reference::AttentionResultOf<reference::Scalar> result = reference::attention(call);
+  tape.backward(reference::inner(result.output, output_gradient));
+  const auto gradient = [&](const reference::ArrayOf<reference::Scalar>& of) {
+    return of.given() ? tape.gradient(of) : reference::Bounded();
+  };
+  reference::Bounded weights = gradient(result.weights);
+  // The core returns the gradient before dropout.
+  for (std::size_t i = 0; call.kept.given() && i < weights.exact.values.size(); ++i) {
+    weights.exact.values[i] *= call.kept.values[i];
+    weights.error.values[i] *= call.kept.values[i];
+  }
+  return {gradient(call.query),           gradient(call.key),      gradient(call.value),
+          gradient(result.biased_scores), std::move(weights),      gradient(call.bias),
+          gradient(call.alibi_slopes),    gradient(call.t5_table), gradient(call.relative_keys),
+          gradient(call.relative_values), gradient(call.sinks)};
+}
+
+/// Like reference_gradients(), but computes the gradients only once for all instruction sets of a
+/// test, because the reference takes much longer than the core.
+const ReferenceGradients& shared_reference_gradients(const AttentionProblem& p,
+                                                     const std::vector<float>& gradient) {
+  struct Call {
+    reference::Attention inputs;
+    reference::Array output_gradient;
+    ReferenceGradients gradients;
+  };
+  static std::vector<std::unique_ptr<Call>> calls;
+  static std::string test;
+  const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  if (const std::string running = name.substr(0, name.find('/')); running != test) {
+    calls.clear();
+    test = running;
+  }
+  const reference::Attention inputs = p.reference_call();
+  const reference::Array output_gradient(p.output_shape(), gradient);
+  for (const std::unique_ptr<Call>& call : calls) {
+    if (call->output_gradient == output_gradient && call->inputs == inputs) return call->gradients;
+  }
+  calls.push_back(std::make_unique<Call>(
+      Call{inputs, output_gradient, reference_gradients(inputs, output_gradient)}));
+  return calls.back()->gradients;
+}
+
 void expect_matches_reference(const AttentionProblem& p, Random& random, attn::Context& context) {
   const std::vector<float> output_gradient = random_gradient(p, random);
   const Gradients got = backward(p, output_gradient, context);
@@ -128,36 +182,23 @@ void expect_matches_reference(const AttentionProblem& p, Random& random, attn::C
     SCOPED_TRACE("without gradients of scores and weights");
     expect_same_bits(backward(p, output_gradient, context, false), got);
   }
-  reference::Tape tape;
-  const reference::AttentionOf<reference::Scalar> call = variables(tape, p.reference_call());
-  const reference::AttentionResultOf<reference::Scalar> result = reference::attention(call);
-  tape.backward(
-      reference::inner(result.output, reference::Array(p.output_shape(), output_gradient)));
+  const ReferenceGradients& wanted = shared_reference_gradients(p, output_gradient);
   const auto compare = [&](const char* name, const std::vector<float>& values,
-                           const reference::ArrayOf<reference::Scalar>& of) {
-    if (!of.given()) return;
-    const reference::Bounded wanted = tape.gradient(of);
-    EXPECT_TRUE(is_within(values, wanted.exact, wanted.error)) << "gradient of " << name;
+                           const reference::Bounded& gradient) {
+    if (!gradient.exact.given()) return;
+    EXPECT_TRUE(is_within(values, gradient.exact, gradient.error)) << "gradient of " << name;
   };
-  compare("query", got.query, call.query);
-  compare("key", got.key, call.key);
-  compare("value", got.value, call.value);
-  compare("scores", got.scores, result.biased_scores);
-  if (result.weights.given()) {
-    // The core returns the gradient before dropout.
-    reference::Bounded wanted = tape.gradient(result.weights);
-    for (std::size_t i = 0; call.kept.given() && i < wanted.exact.values.size(); ++i) {
-      wanted.exact.values[i] *= call.kept.values[i];
-      wanted.error.values[i] *= call.kept.values[i];
-    }
-    EXPECT_TRUE(is_within(got.weights, wanted.exact, wanted.error)) << "gradient of weights";
-  }
-  compare("bias", got.bias, call.bias);
-  compare("alibi_slopes", got.alibi_slopes, call.alibi_slopes);
-  compare("t5_table", got.t5_table, call.t5_table);
-  compare("relative_keys", got.relative_keys, call.relative_keys);
-  compare("relative_values", got.relative_values, call.relative_values);
-  compare("sinks", got.sinks, call.sinks);
+  compare("query", got.query, wanted.query);
+  compare("key", got.key, wanted.key);
+  compare("value", got.value, wanted.value);
+  compare("scores", got.scores, wanted.scores);
+  compare("weights", got.weights, wanted.weights);
+  compare("bias", got.bias, wanted.bias);
+  compare("alibi_slopes", got.alibi_slopes, wanted.alibi_slopes);
+  compare("t5_table", got.t5_table, wanted.t5_table);
+  compare("relative_keys", got.relative_keys, wanted.relative_keys);
+  compare("relative_values", got.relative_values, wanted.relative_values);
+  compare("sinks", got.sinks, wanted.sinks);
 }
 
 /// Sizes that include one query, one key, widths that are not multiples of the vector length, and
@@ -170,7 +211,7 @@ std::vector<AttentionSizes> typical_sizes() {
 }
 
 TEST_P(AttentionBackwardTest, sizes_and_layouts) {
-  Random random;
+  Random random = Random::of_all_parameters();
   for (const AttentionSizes& sizes : typical_sizes()) {
     for (const Layout layout : {Layout::kContiguous, Layout::kReversed, Layout::kSpread}) {
       SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
@@ -182,7 +223,7 @@ TEST_P(AttentionBackwardTest, sizes_and_layouts) {
 }
 
 TEST_P(AttentionBackwardTest, exclusion) {
-  Random random;
+  Random random = Random::of_all_parameters();
   for (const AttentionSizes& sizes : typical_sizes()) {
     SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
     AttentionProblem p(sizes, random);
@@ -201,7 +242,7 @@ TEST_P(AttentionBackwardTest, exclusion) {
 }
 
 TEST_P(AttentionBackwardTest, masks_of_whole_tiles) {
-  Random random;
+  Random random = Random::of_all_parameters();
   for (const AttentionSizes& sizes : {AttentionSizes{1, 2, 1, 130, 257, 8, 5},
                                       {2, 2, 2, 49, 65, 16, 20},
                                       {1, 1, 1, 1, 600, 5, 9}}) {
@@ -230,7 +271,7 @@ TEST_P(AttentionBackwardTest, masks_of_whole_tiles) {
 // Rows that attend to all keys keep tiles from being skipped. A query whose output has gradient 0
 // adds zeros to the other gradients.
 TEST_P(AttentionBackwardTest, skipping_tiles_changes_no_bit) {
-  Random random;
+  Random random = Random::of_all_parameters();
   for (const bool with_terms : {false, true}) {
     for (const AttentionSizes& sizes :
          {AttentionSizes{1, 1, 1, 150, 300, 20, 17}, {1, 1, 1, 49, 1100, 8, 8}}) {
@@ -281,32 +322,28 @@ void expect_packed_matches_reference(const AttentionProblem& p, Random& random,
     SCOPED_TRACE(::testing::Message() << "sequence " << s);
     const AttentionProblem alone = attn_test::sequence_of(p, s);
     const std::vector<float> gradient = attn_test::queries_of(p, output_gradient, s);
-    reference::Tape tape;
-    const reference::AttentionOf<reference::Scalar> call = variables(tape, alone.reference_call());
-    tape.backward(reference::inner(reference::attention(call).output,
-                                   reference::Array(alone.output_shape(), gradient)));
+    const ReferenceGradients& wanted = shared_reference_gradients(alone, gradient);
     const auto compare = [&](const char* name, const std::vector<float>& values,
-                             const reference::ArrayOf<reference::Scalar>& of) {
-      const reference::Bounded wanted = tape.gradient(of);
-      EXPECT_TRUE(is_within(values, wanted.exact, wanted.error)) << "gradient of " << name;
+                             const reference::Bounded& of) {
+      EXPECT_TRUE(is_within(values, of.exact, of.error)) << "gradient of " << name;
     };
-    compare("query", attn_test::queries_of(p, got.query, s), call.query);
-    compare("key", attn_test::keys_of(p, got.key, s), call.key);
-    compare("value", attn_test::keys_of(p, got.value, s), call.value);
-    const reference::ArrayOf<reference::Scalar>* const shared[] = {
-        &call.alibi_slopes, &call.t5_table, &call.relative_keys, &call.relative_values,
-        &call.sinks};
+    compare("query", attn_test::queries_of(p, got.query, s), wanted.query);
+    compare("key", attn_test::keys_of(p, got.key, s), wanted.key);
+    compare("value", attn_test::keys_of(p, got.value, s), wanted.value);
+    const reference::Bounded* const shared[] = {&wanted.alibi_slopes, &wanted.t5_table,
+                                                &wanted.relative_keys, &wanted.relative_values,
+                                                &wanted.sinks};
     for (std::size_t i = 0; i < std::size(sums); ++i) {
-      if (!shared[i]->given()) continue;
-      const reference::Bounded wanted = tape.gradient(*shared[i]);
-      sums[i].exact.resize(wanted.exact.values.size());
-      sums[i].error.resize(wanted.exact.values.size());
-      for (std::size_t j = 0; j < wanted.exact.values.size(); ++j) {
-        sums[i].exact[j] += wanted.exact.values[j];
+      if (!shared[i]->exact.given()) continue;
+      const auto& [exact, error] = *shared[i];
+      sums[i].exact.resize(exact.values.size());
+      sums[i].error.resize(exact.values.size());
+      for (std::size_t j = 0; j < exact.values.size(); ++j) {
+        sums[i].exact[j] += exact.values[j];
         // Adding the gradients of the sequences rounds each sum once more per sequence.
-        sums[i].error[j] +=
-            wanted.error.values[j] + 0x1p-24 * static_cast<double>(std::ssize(p.cu_seqlens)) *
-                                         std::abs(wanted.exact.values[j]);
+        sums[i].error[j] += error.values[j] + 0x1p-24 *
+                                                  static_cast<double>(std::ssize(p.cu_seqlens)) *
+                                                  std::abs(exact.values[j]);
       }
     }
     // A single query is rounded differently in its own call.
@@ -324,7 +361,7 @@ void expect_packed_matches_reference(const AttentionProblem& p, Random& random,
 }
 
 TEST_P(AttentionBackwardTest, packed_sequences) {
-  Random random;
+  Random random = Random::of_all_parameters();
   const std::vector<std::int32_t> lengths{0, 64, 1, 63, 65, 0, 129, 5, 48, 47, 49, 0};
   const std::vector<std::int32_t> key_lengths{3, 65, 7, 64, 0, 0, 257, 1, 128, 127, 129, 0};
   for (const bool is_cross : {false, true}) {
@@ -390,7 +427,7 @@ TEST_P(AttentionBackwardTest, packed_sequences_do_not_read_each_other) {
 }
 
 TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
-  Random random;
+  Random random = Random::of_all_parameters();
   for (const AttentionSizes& sizes : typical_sizes()) {
     for (int shape = 0; shape < 8; ++shape) {
       // Skips bits of `shape` for dimensions that already have size 1, because these bits would not
@@ -414,7 +451,7 @@ TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
 }
 
 TEST_P(AttentionBackwardTest, terms_of_the_score) {
-  Random random;
+  Random random = Random::of_all_parameters();
   for (const AttentionSizes& sizes : typical_sizes()) {
     SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
     AttentionProblem p(sizes, random);
@@ -447,7 +484,7 @@ TEST_P(AttentionBackwardTest, terms_of_the_score) {
 }
 
 TEST_P(AttentionBackwardTest, dropout) {
-  Random random;
+  Random random = Random::of_all_parameters();
   for (const AttentionSizes& sizes : typical_sizes()) {
     SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
     AttentionProblem p(sizes, random);
