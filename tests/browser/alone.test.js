@@ -34,7 +34,7 @@ const shown = (page) => page.locator('figure.only');
 
 /** Opens a page of another origin that contains this HTML. @param {string} html */
 async function openHost(html) {
-  const page = await (await site.browser.newContext()).newPage();
+  const page = await (await site.newContext()).newPage();
   const address = /** @type {import('node:net').AddressInfo} */ (host.address());
   // Gives the frame the height and the title that it reports, and ignores all other messages.
   await page.addInitScript(() =>

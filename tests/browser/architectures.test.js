@@ -96,7 +96,7 @@ test('times are measured on request and fitted, and the run can be stopped', asy
   await figure.getByText('Nothing measured yet: press Run above').waitFor();
   await becomes(() => figure.locator('circle[data-y]').count(), 0);
   await figure.getByRole('button', { name: 'Run' }).click();
-  await figure.locator('circle[data-series=recurrence]').nth(3).waitFor({ timeout: 120_000 });
+  await figure.locator('circle[data-series=recurrence]').nth(3).waitFor();
   // Even during the run, the labels are to the right of the curves, not on top of them.
   await figure.locator('text.slope', { hasText: '∝' }).first().waitFor();
   const [labels, curves] = await Promise.all(

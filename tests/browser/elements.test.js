@@ -12,7 +12,7 @@ import sirv from 'sirv';
 
 import { findChromium } from '../../wasm/toolchain/system.js';
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, chromiumFlags, matches } from './site.js';
+import { becomes, chromiumFlags, kPatience, matches } from './site.js';
 
 /** @import { Browser, Page } from 'playwright-core' */
 
@@ -54,6 +54,7 @@ before(async () => {
     args: chromiumFlags,
   });
   page = await browser.newPage();
+  page.setDefaultTimeout(kPatience);
   page.on('console', (message) => problems.push(message.text()));
   page.on('pageerror', (error) => problems.push(error.message));
   await page.goto(siteOrigin);
@@ -293,6 +294,7 @@ test('an error that no listener handles is reported, and a correction clears it'
 
 test('properties set before the element is defined, and moving it, keep the drawing', async () => {
   const other = await browser.newPage();
+  other.setDefaultTimeout(kPatience);
   await other.goto(siteOrigin);
   await other.evaluate(async (origin) => {
     const element = /** @type {any} */ (document.createElement('attn-weights'));

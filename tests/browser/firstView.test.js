@@ -7,7 +7,7 @@ import test from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, dist, kPatience, openTestSite, overflow, settled } from './site.js';
+import { becomes, dist, openTestSite, overflow, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -18,9 +18,7 @@ const site = await openTestSite();
  * @param {import('playwright-core').BrowserContextOptions} [options]
  */
 async function blank(options) {
-  const context = await site.browser.newContext(options);
-  context.setDefaultTimeout(kPatience);
-  return context.newPage();
+  return (await site.newContext(options)).newPage();
 }
 
 /** Asserts that the text and the still picture are in the first view. @param {Page} page */

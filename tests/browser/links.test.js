@@ -158,7 +158,7 @@ for (const part of readFileSync(golden, 'utf8').trim().split('\n\n')) {
 }
 
 for (const link of links) {
-  test(`the figure of ${link} has the recorded numbers`, { skip, timeout: 120_000 }, async () => {
+  test(`the figure of ${link} has the recorded numbers`, { skip }, async () => {
     const id = /** @type {string} */ (/at=[^.]+\.([^&]+)/.exec(link)?.[1]);
     await compare(link, await site.visit(link), id);
   });

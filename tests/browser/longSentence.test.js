@@ -221,8 +221,7 @@ test('the page computes on its own thread if its worker never starts', async () 
 });
 
 test('heatmaps accept neither pointer nor keys until there is something to read', async () => {
-  const page = await (await site.browser.newContext()).newPage();
-  page.setDefaultTimeout(60_000);
+  const page = await (await site.newContext()).newPage();
   await page.addInitScript(() => {
     /** Holds back messages until all are sent at once. @type {(() => void)[] | undefined} */
     let held = [];

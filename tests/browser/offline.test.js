@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import test, { after, afterEach, before, beforeEach } from 'node:test';
 
 import { choose, gpt2, open } from './ownModel.js';
-import { arrival, becomes, dist, kPatience, openSite } from './site.js';
+import { arrival, becomes, dist, openSite } from './site.js';
 
 /** @import { BrowserContext, Page } from 'playwright-core' */
 
@@ -31,8 +31,7 @@ after(async () => {
 });
 beforeEach(async () => {
   site.deploy(dist);
-  context = await site.browser.newContext({ viewport });
-  context.setDefaultTimeout(kPatience);
+  context = await site.newContext({ viewport });
 });
 afterEach(() => context.close());
 
@@ -204,7 +203,7 @@ test('parts that were never used report that the page is offline', async () => {
 
 test('a part that cannot be fetched says so and can be tried again', async () => {
   await context.close();
-  context = await site.browser.newContext({ viewport, serviceWorkers: 'block' });
+  context = await site.newContext({ viewport, serviceWorkers: 'block' });
   const page = await context.newPage();
   const parts = /Opening-|OpenModel-|Pooling-/;
   await page.route(parts, (route) => route.abort());

@@ -42,7 +42,7 @@ const kViewport = { width: 1440, height: 900 };
  * Maximum time to wait for any event, in ms. Slow machines and tests that run in parallel may need
  * this long.
  */
-export const kPatience = 60_000;
+export const kPatience = 120_000;
 
 /**
  * Starts a static server that serves web/dist at the path `folder`.
@@ -193,6 +193,16 @@ export class Site {
     return page;
   }
 
+  /**
+   * Makes a fresh profile, whose pages wait patiently.
+   * @param {BrowserContextOptions} [options]
+   */
+  async newContext(options) {
+    const context = await this.browser.newContext(options);
+    context.setDefaultTimeout(kPatience);
+    return context;
+  }
+
   /** Closes the pages that `open()` has opened. */
   async closePages() {
     const contexts = [...this.#opened];
@@ -215,7 +225,7 @@ export class Site {
       anchors = true,
       ...others
     } = options;
-    const context = await this.browser.newContext({ viewport: kViewport, ...others });
+    const context = await this.newContext({ viewport: kViewport, ...others });
     if (!learns) {
       await context.addInitScript(() =>
         Object.defineProperty(navigator, 'connection', { value: { saveData: true } }),
@@ -235,7 +245,6 @@ export class Site {
         () => delete (/** @type {any} */ (Navigator.prototype).serviceWorker),
       );
     }
-    context.setDefaultTimeout(kPatience);
     const page = await context.newPage();
     if (clock) await page.clock.install();
     page.on('console', (message) => this.problems.push(`${message.type()}: ${message.text()}`));

@@ -31,8 +31,7 @@ const accuracies = (page) =>
     .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-accuracy'))));
 
 /** @param {Page} page @param {number} step */
-const arrives = (page, step) =>
-  page.locator(`#training-run [data-step="${step}"]`).waitFor({ timeout: 60_000 });
+const arrives = (page, step) => page.locator(`#training-run [data-step="${step}"]`).waitFor();
 
 /** Waits until a run has reached the given step. @param {Page} page @param {number} step */
 const passes = (page, step) => becomes(async () => (await stepOf(page)) >= step, true);
