@@ -27,6 +27,7 @@ import { withLock } from '../wasm/toolchain/lock.js';
 import { step } from '../wasm/toolchain/progress.js';
 import { reportSetupError, requireAll, SetupError } from '../wasm/toolchain/system.js';
 import { checks, ctest, memcheck, nodeProgram, nodeTest } from './runners.js';
+import { passedAt, rememberPassed, stateFor } from './unchanged.js';
 
 /** @import { RequirementName } from '../wasm/toolchain/system.js' */
 /** @import { Environment, Result, Run } from './runners.js' */
@@ -38,6 +39,8 @@ import { checks, ctest, memcheck, nodeProgram, nodeTest } from './runners.js';
  * @property {RequirementName[]} [needs]
  * @property {string[]} [folders]  with test files
  * @property {string} [packages]  a folder with a package.json, whose packages the suite needs
+ * @property {string[]} [unread]  folders that the suite does not read. `npm test` skips the suite if
+ *   it has passed and nothing outside these folders has changed since
  * @property {Run} run
  */
 
@@ -121,7 +124,15 @@ const kSuites = {
       () => formatCpp({ check: true }),
     ),
   },
-  native: { tier: 'test', needs: kNative, run: ctest('release') },
+  native: {
+    tier: 'test',
+    needs: kNative,
+    unread: [
+      ...['web/src/', 'wasm/js/', 'wasm/src/', 'tests/wasm/', 'tests/golden/', 'tests/package/'],
+      ...['tests/browser/', 'tests/firefox/', 'tests/pictures/', 'tests/timing/', 'tests/clients/'],
+    ],
+    run: ctest('release'),
+  },
   javascript: {
     tier: 'test',
     needs: kWasm,
@@ -293,8 +304,11 @@ function summaryOf(name, { passed, failed, skipped }, start) {
   return `${name.padEnd(16)} ${passed} passed, ${failed} failed${rest}, ${seconds} s`;
 }
 
-/** @param {ReturnType<typeof chooseSuites>} suites */
-async function runSuites(suites) {
+/**
+ * @param {ReturnType<typeof chooseSuites>} suites
+ * @param {boolean} mayBeSkipped  whether to skip suites that passed and have not changed since
+ */
+async function runSuites(suites, mayBeSkipped) {
   const total = { passed: 0, failed: 0, skipped: 0 };
   const lines = [];
   const begin = performance.now();
@@ -307,8 +321,19 @@ async function runSuites(suites) {
     suites.flatMap(([, { needs = [] }]) => needs),
   );
   const env = await buildEnvironment();
-  for (const [name, { run }, files] of suites) {
+  for (const [name, { run, unread }, files] of suites) {
     const start = performance.now();
+    const readState = async () =>
+      unread && mayBeSkipped ? stateFor(unread, env).catch(() => undefined) : undefined;
+    const state = await readState();
+    const time = state && passedAt(name, state);
+    if (time) {
+      lines.push(
+        `${name.padEnd(16)} unchanged since it passed on ${time}; npm test -- ${name} runs it`,
+      );
+      console.log(lines.at(-1));
+      continue;
+    }
     const result = await step(name, (update) => run(update, env, files)).catch((error) => {
       // A failed build counts as one failed test, and the other suites still run.
       const output = error instanceof SetupError ? error.message : inspect(error);
@@ -317,6 +342,8 @@ async function runSuites(suites) {
     if (result.failed > 0) console.log(`\n${result.output.trim()}\n`);
     lines.push(summaryOf(name, result, start));
     console.log(lines.at(-1));
+    // Files that changed while the suite ran may not have been tested.
+    if (state && result.failed === 0 && (await readState()) === state) rememberPassed(name, state);
     for (const key of /** @type {const} */ (['passed', 'failed', 'skipped']))
       total[key] += result[key];
   }
@@ -327,7 +354,7 @@ async function runSuites(suites) {
 try {
   const words = process.argv.slice(2);
   const suites = chooseSuites(words.length > 0 ? words : ['--test']);
-  await withLock(kLockFile, () => runSuites(suites));
+  await withLock(kLockFile, () => runSuites(suites, words.length === 0 && !process.env.CI));
 } catch (error) {
   reportSetupError(error);
 }
