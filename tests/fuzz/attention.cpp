@@ -208,13 +208,21 @@ void call_packed(Choices& choices) {
   choose_options(choices, random, p);
   spoil(choices, p.key);
   spoil(choices, p.value);
-  const attn_test::AttentionOutputs got = attn_test::attend(p, context, {.log_sum_exp = true});
+  const attn_test::AttentionOutputs got =
+      attn_test::attend(p, context, {.log_sum_exp = true, .column_sums = choices.one_in(2)});
   for (std::int64_t s = 0; s < sequences; ++s) {
     const reference::AttentionResult exact = attn_test::sequence_of(p, s).expected();
     EXPECT_TRUE(attn_test::is_within(attn_test::queries_of(p, got.output, s), exact.output,
                                      exact.output_error));
     EXPECT_TRUE(attn_test::is_within(attn_test::queries_of(p, got.log_sum_exp, s),
                                      exact.log_sum_exp, exact.log_sum_exp_error));
+    if (got.column_sums.empty()) continue;
+    const auto at = static_cast<std::size_t>(s);
+    const attn_test::ColumnSums sums = attn_test::column_sums(exact);
+    EXPECT_TRUE(attn_test::is_within(
+        attn_test::rows_of(got.column_sums, p.sizes.query_heads, p.sizes.num_keys, key_starts[at],
+                           key_starts[at + 1]),
+        sums.exact, sums.error));
   }
 }
 
@@ -422,6 +430,7 @@ void call_any(Choices& choices) {
   auto output = tensor({s.batch, s.query_heads, s.num_queries, s.value_dim});
   auto weights = optional(scores);
   auto log_sum_exp = optional({s.batch, s.query_heads, s.num_queries});
+  auto column_sums = optional({s.batch, s.query_heads, s.num_keys});
   const auto bias = optional(scores);
   const auto relative_keys = optional({choices.integer(0, 9), s.head_dim});
   const auto relative_values = optional({choices.integer(0, 9), s.value_dim});
@@ -441,6 +450,7 @@ void call_any(Choices& choices) {
   attn::AttentionOptions options;
   options.weights = weights.view();
   options.log_sum_exp = log_sum_exp.view();
+  options.column_sums = column_sums.view();
   options.bias = bias.view();
   options.mask = mask.view();
   options.relative_keys = relative_keys.view();
@@ -474,6 +484,7 @@ void call_any(Choices& choices) {
   EXPECT_TRUE(output.gaps_are_untouched());
   EXPECT_TRUE(weights.gaps_are_untouched());
   EXPECT_TRUE(log_sum_exp.gaps_are_untouched());
+  EXPECT_TRUE(column_sums.gaps_are_untouched());
 }
 
 }  // namespace

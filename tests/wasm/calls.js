@@ -56,7 +56,8 @@ export function callsOf(attn) {
           ...{ window: { left: 2 }, t5Bias: { table: t5, maxDistance: 8 }, softcap: 2 },
           ...{ alibiSlopes: [1, 0.5], bias: { data: [0, 1, 2], shape: [3] }, sinks: [1, 2] },
           ...{ relativeKeys: relative, relativeValues: relative, keyLens: [3, 3] },
-          ...{ needWeights: true, needLogSumExp: true, outputType: 'float16', scale: 0.5 },
+          ...{ needWeights: true, needLogSumExp: true, needColumnSums: true },
+          ...{ outputType: 'float16', scale: 0.5 },
         }),
       ),
     allHeadsTogether: (pass) =>

@@ -51,7 +51,7 @@ const scores = {
 };
 const stages = {
   ...{ needScaledScores: true, needCappedScores: true, needBiasedScores: true },
-  ...{ needWeights: true, needLogSumExp: true },
+  ...{ needWeights: true, needLogSumExp: true, needColumnSums: true },
 };
 const layerAttention = { ...scores, ...stages };
 const attention = { ...layerAttention, dropout };

@@ -113,7 +113,11 @@ export function attention({
       }
     }
   }
-  return { output, weights, scaledScores, cappedScores, biasedScores, logSumExp };
+  const columnSums = new Float64Array(batch * queryHeads * numKeys);
+  weights.forEach((weight, at) => {
+    columnSums[Math.floor(at / (numQueries * numKeys)) * numKeys + (at % numKeys)] += weight;
+  });
+  return { output, weights, scaledScores, cappedScores, biasedScores, logSumExp, columnSums };
 }
 
 /**

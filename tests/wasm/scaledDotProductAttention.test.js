@@ -293,6 +293,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
         needBiasedScores: true,
         needWeights: true,
         needLogSumExp: true,
+        needColumnSums: true,
       });
       const scores = [2, 3, 4, 6];
       const tolerance = 4e-6;
@@ -302,6 +303,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       assertClose(actual.biasedScores ?? actual.output, scores, expected.biasedScores, tolerance);
       assertClose(actual.weights ?? actual.output, scores, expected.weights, tolerance);
       assertClose(actual.logSumExp ?? actual.output, [2, 3, 4], expected.logSumExp, tolerance);
+      assertClose(actual.columnSums ?? actual.output, [2, 3, 6], expected.columnSums, tolerance);
     });
   }
 
@@ -381,6 +383,36 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       cuSeqlensK: Int32Array.of(0, 75),
     });
     assert.deepEqual(output, attn.scaledDotProductAttention(query, key, value).output);
+  });
+
+  test('column_sums_have_one_number_for_each_key', () => {
+    const needs = /** @type {const} */ ({ needColumnSums: true });
+    const [query, key] = [random.tensor(70, 8), random.tensor(9, 8)];
+    const { columnSums } = attn.scaledDotProductAttention(query, key, key, needs);
+    assert.deepEqual(columnSums.shape, [9]);
+    const total = columnSums.data.reduce((sum, x) => sum + x, 0);
+    assert.ok(Math.abs(total - 70) < 1e-4, `the sum of all weights is ${total}`);
+
+    const flat = random.tensor(2, 5, 12);
+    const heads = { numHeads: 3, validLens: [4, 5], ...needs };
+    const sums = attn.scaledDotProductAttention(flat, flat, flat, heads).columnSums;
+    assert.deepEqual(sums.shape, [2, 3, 5]);
+    assert.deepEqual(
+      [4, 9, 14].map((at) => sums.data[at]),
+      [0, 0, 0],
+    );
+
+    const packed = random.tensor(6, 4);
+    const attend = (/** @type {Tensor} */ x, /** @type {AttentionOptions} */ options) =>
+      attn.scaledDotProductAttention(x, x, x, { ...options, ...needs }).columnSums.data;
+    const rows = (/** @type {number} */ begin, /** @type {number} */ end) => ({
+      data: packed.data.slice(4 * begin, 4 * end),
+      shape: [end - begin, 4],
+    });
+    assert.deepEqual(
+      attend(packed, { cuSeqlens: [0, 2, 6] }),
+      Float32Array.of(...attend(rows(0, 2), {}), ...attend(rows(2, 6), {})),
+    );
   });
 
   test('packed_sequences_must_cover_all_rows_in_order', () => {

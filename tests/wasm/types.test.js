@@ -188,7 +188,9 @@ const stages = attn.scaledDotProductAttention(x, x, x, {
   needCappedScores: true,
   needBiasedScores: true,
   needLogSumExp: true,
+  needColumnSums: true,
 });
+is<Tensor>()(stages.columnSums, true);
 is<Tensor>()(stages.scaledScores, true);
 is<Tensor>()(stages.cappedScores, true);
 is<Tensor>()(stages.biasedScores, true);

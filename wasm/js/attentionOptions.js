@@ -70,18 +70,21 @@ export const kWindow = { left: true, right: true };
  */
 
 /**
- * Requests further results. Results of shape (B, Hq, Nq, Nk) require a second pass.
+ * Requests further results. Results of shape (B, Hq, Nq, Nk) and column sums require a second pass.
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {boolean} [Sums=boolean]
  * @typedef {object} StageOptions
  * @property {Scaled} [needScaledScores]  scale · q·k plus the term of relative keys
  * @property {Capped} [needCappedScores]  after softcap
  * @property {Biased} [needBiasedScores]  after bias and exclusion; excluded keys have score −∞
  * @property {Weights} [needWeights]  after softmax and dropout
  * @property {LogSumExp} [needLogSumExp]  ln Σ_j exp(score_ij) over the attended keys and the sink
+ * @property {Sums} [needColumnSums]  Σ_i weight_ij: the attention that each key receives from all
+ *   queries. Memory stays linear in the lengths
  */
 
 /**
@@ -92,8 +95,9 @@ export const kWindow = { left: true, right: true };
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {boolean} [Sums=boolean]
  * @typedef {ScoreOptions & ExclusionOptions
- *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp>} LayerAttentionOptions
+ *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums>} LayerAttentionOptions
  */
 
 /**
@@ -107,7 +111,8 @@ export const kWindow = { left: true, right: true };
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
- * @typedef {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ * @template {boolean} [Sums=boolean]
+ * @typedef {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums>
  *   & DropoutOption} AttentionOptions
  */
 
@@ -130,6 +135,7 @@ export const kWindow = { left: true, right: true };
  * @property {ResultTensor<As>} biasedScores  with `needBiasedScores`
  * @property {ResultTensor<As>} weights  with `needWeights`
  * @property {ResultTensor<As>} logSumExp  with `needLogSumExp`: (B, Hq, Nq)
+ * @property {ResultTensor<As>} columnSums  with `needColumnSums`: (B, Hq, Nk)
  */
 
 /**
@@ -140,12 +146,14 @@ export const kWindow = { left: true, right: true };
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {boolean} [Sums=boolean]
  * @typedef {AskedFor<EveryStage<As>, {
  *   scaledScores: Scaled,
  *   cappedScores: Capped,
  *   biasedScores: Biased,
  *   weights: Weights,
  *   logSumExp: LogSumExp,
+ *   columnSums: Sums,
  * }>} AttentionStages
  */
 
@@ -188,6 +196,7 @@ export const kLayerAttentionNames = {
   needBiasedScores: true,
   needWeights: true,
   needLogSumExp: true,
+  needColumnSums: true,
 };
 
 /** @type {Names<AttentionOptions>} */

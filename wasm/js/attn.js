@@ -490,14 +490,15 @@ export class Attn {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {boolean} [Sums=false]
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
    * @param {Given<As, ElementsLike | TensorHandle>} key  (B, Hkv, Nk, D), of the same rank; Hq is a multiple of Hkv, and
    *   query head h reads key head h / (Hq/Hkv)
    * @param {Given<As, ElementsLike | TensorHandle>} value  (B, Hkv, Nk, Dv), of the same rank
-   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
-   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>} `output`
+   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>>} [options]
+   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>>} `output`
    *   (B, Hq, Nq, Dv), and the requested stages, (B, Hq, Nq, Nk)
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
@@ -517,12 +518,13 @@ export class Attn {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {boolean} [Sums=false]
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Hq, Nq, D), or the shape that `layout` or `numHeads` defines
    * @param {Given<As, KeyValueCache<any>>} cache  with the same batch size and head dimension
-   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
-   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>}
+   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>>} [options]
+   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
   /**

@@ -172,8 +172,9 @@ export { load } from './loader.js';
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {boolean} [Sums=boolean]
  * @template {import('./elementType.js').ElementType} [Output='float32']
- * @typedef {import('./scaledDotProductAttention.js').AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>} AttentionResult
+ * @typedef {import('./scaledDotProductAttention.js').AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>} AttentionResult
  */
 
 /**

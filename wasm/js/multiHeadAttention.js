@@ -70,9 +70,10 @@ import { kRowRanks } from './tensor.js';
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {boolean} [Sums=boolean]
  * @template {Asked} [N=Asked]
  * @template {ElementType} [Output=ElementType]
- * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums>
  *   & PositionsOption & KeyPositionsOption & CacheOption & OutputTypeOption<Output>
  *   & IntermediatesOption<N> & InterventionOptions} MultiHeadAttentionForwardOptions
  */
@@ -84,9 +85,10 @@ import { kRowRanks } from './tensor.js';
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {boolean} [Sums=boolean]
  * @template {Asked} [N=Asked]
  * @template {ElementType} [Output='float32']
- * @typedef {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>
+ * @typedef {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>
  *   & ShownIntermediates<As, N>} MultiHeadAttentionResult
  */
 
@@ -194,14 +196,15 @@ export class MultiHeadAttention extends Layer {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {boolean} [Sums=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Nq, E) or (Nq, E). All inputs may have any element type
    * @param {Given<As, ElementsLike | TensorHandle>} [key]  (B, Nk, keyDim), with the rank of `query`; `query` by default
    * @param {Given<As, ElementsLike | TensorHandle>} [value]  (B, Nk, valueDim), with the rank of `query`; `key` by default
-   * @param {Given<As, MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} [options]
-   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` with
+   * @param {Given<As, MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums, N, Output>>} [options]
+   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums, N, Output>>} `output` with
    *   the shape of `query`, and the requested stages, (B, H, Nq, Nk), or (H, Nq, Nk) without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `not_found`, `unsupported`, `size_overflow`,
    *   `out_of_memory`, `disposed`
@@ -287,14 +290,15 @@ export class MultiHeadAttention extends Layer {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {boolean} [Sums=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Nq, E) or (Nq, E), of any element type
    * @param {Given<As, KeyValueCache<any>>} cache
-   * @param {Given<As, AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+   * @param {Given<As, AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums>
    *   & PositionsOption & OutputTypeOption<Output> & IntermediatesOption<N>>} [options]
-   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>}
+   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums, N, Output>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */

@@ -75,6 +75,13 @@ export function checkAttentionOptions(call, options, sizes, leading) {
         [...leading],
         scores.slice(0, 3),
       ),
+      columnSums: stage(
+        'columnSums',
+        'needColumnSums',
+        options.needColumnSums,
+        [...leading.slice(0, -1), numKeys],
+        [batch, numHeads, numKeys],
+      ),
     },
   };
 }
@@ -137,6 +144,7 @@ export function nativeAttentionOptions(call, checked) {
   if (stages.biasedScores) options.setBiasedScores(stages.biasedScores.tensor.native);
   if (stages.weights) options.setWeights(stages.weights.tensor.native);
   if (stages.logSumExp) options.setLogSumExp(stages.logSumExp.tensor.native);
+  if (stages.columnSums) options.setColumnSums(stages.columnSums.tensor.native);
   return options;
 }
 

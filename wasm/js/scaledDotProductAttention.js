@@ -35,8 +35,9 @@ import { checkEqual, mismatch } from './shape.js';
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {boolean} [Sums=boolean]
  * @template {ElementType} [Output=ElementType]
- * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums>
  *   & LayoutOptions & OutputTypeOption<Output>} ScaledDotProductAttentionOptions
  */
 
@@ -54,9 +55,10 @@ import { checkEqual, mismatch } from './shape.js';
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {boolean} [Sums=boolean]
  * @template {ElementType} [Output='float32']
  * @typedef {AttentionOutput<As, Output>
- *   & AttentionStages<As, Scaled, Capped, Biased, Weights, LogSumExp>} AttentionResult
+ *   & AttentionStages<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums>} AttentionResult
  */
 
 /** @type {Names<ScaledDotProductAttentionOptions>} */

@@ -460,13 +460,14 @@ export class TrainingAttn extends Attn {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {boolean} [Sums=false]
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} query
    * @param {Given<As, ElementsLike | TensorHandle>} key
    * @param {Given<As, ElementsLike | TensorHandle>} value
-   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
-   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>}
+   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>>} [options]
+   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>>}
    */
   /**
    * @template {boolean} [Scaled=false]
@@ -474,12 +475,13 @@ export class TrainingAttn extends Attn {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {boolean} [Sums=false]
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} query
    * @param {Given<As, KeyValueCache<any>>} cache
-   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
-   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>}
+   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>>} [options]
+   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>>}
    */
   /**
    * @param {any} query

@@ -38,16 +38,18 @@ import {
  * @template {boolean} [SelfBiased=boolean]
  * @template {boolean} [SelfWeights=boolean]
  * @template {boolean} [SelfLogSumExp=boolean]
+ * @template {boolean} [SelfSums=boolean]
  * @template {boolean} [CrossScaled=boolean]
  * @template {boolean} [CrossCapped=boolean]
  * @template {boolean} [CrossBiased=boolean]
  * @template {boolean} [CrossWeights=boolean]
  * @template {boolean} [CrossLogSumExp=boolean]
+ * @template {boolean} [CrossSums=boolean]
  * @typedef {object} DecoderLayerCall
- * @property {LayerAttentionOptions<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp>
+ * @property {LayerAttentionOptions<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp, SelfSums>
  *   } [selfAttention]  options of self-attention, including its stages. It is not causal unless you pass
  *   `{ causal: true }`
- * @property {LayerAttentionOptions<CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
+ * @property {LayerAttentionOptions<CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp, CrossSums>
  *   } [crossAttention]  options of cross attention, including its stages
  * @property {Dropout | number} [dropout]  applied in six places, with the streams `stream` to `stream + 5`; for training
  */
@@ -69,17 +71,19 @@ import {
  * @template {boolean} [SelfBiased=boolean]
  * @template {boolean} [SelfWeights=boolean]
  * @template {boolean} [SelfLogSumExp=boolean]
+ * @template {boolean} [SelfSums=boolean]
  * @template {boolean} [CrossScaled=boolean]
  * @template {boolean} [CrossCapped=boolean]
  * @template {boolean} [CrossBiased=boolean]
  * @template {boolean} [CrossWeights=boolean]
  * @template {boolean} [CrossLogSumExp=boolean]
+ * @template {boolean} [CrossSums=boolean]
  * @template {ElementType} [Output='float32']
  * @typedef {object} DecoderLayerResult
  * @property {ResultOfType<As, Output>} output  the shape of `x`
- * @property {AttentionStages<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp>
+ * @property {AttentionStages<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp, SelfSums>
  *   } selfAttention  the requested stages of self-attention
- * @property {AttentionStages<As, CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
+ * @property {AttentionStages<As, CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp, CrossSums>
  *   } crossAttention  the requested stages of cross attention
  */
 
@@ -271,11 +275,13 @@ export class TransformerDecoderLayer extends Decoder {
    * @template {boolean} [SelfBiased=false]
    * @template {boolean} [SelfWeights=false]
    * @template {boolean} [SelfLogSumExp=false]
+   * @template {boolean} [SelfSums=false]
    * @template {boolean} [CrossScaled=false]
    * @template {boolean} [CrossCapped=false]
    * @template {boolean} [CrossBiased=false]
    * @template {boolean} [CrossWeights=false]
    * @template {boolean} [CrossLogSumExp=false]
+   * @template {boolean} [CrossSums=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @overload
@@ -284,12 +290,12 @@ export class TransformerDecoderLayer extends Decoder {
    * @param {Given<As, ElementsLike | TensorHandle | DecodingState>} memory  the encoder's output
    *   (B, M, E) or (M, E), or the state that `start()` made from that output. With a state, `x`
    *   contains the next tokens, which attend to all tokens before them
-   * @param {Given<As, DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
-   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & PositionsOption
+   * @param {Given<As, DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp, SelfSums,
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp, CrossSums> & PositionsOption
    *   & OutputTypeOption<Output>
    *   & IntermediatesOption<N>>} [options]  `positions` apply to self-attention
-   * @returns {Gives<As, DecoderLayerResult<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
-   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp, Output>
+   * @returns {Gives<As, DecoderLayerResult<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp, SelfSums,
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp, CrossSums, Output>
    *   & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`

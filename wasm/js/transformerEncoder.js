@@ -35,8 +35,9 @@ import {
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {boolean} [Sums=boolean]
  * @typedef {object} EncoderLayerCall
- * @property {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [attention]  options of
+ * @property {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums>} [attention]  options of
  *   self-attention, including its stages
  * @property {Dropout | number} [dropout]  applied in four places, with the streams `stream` to `stream + 3`; for training
  * @property {KeyValueCache<any>} [cache]  from `makeCache()`. `x` then contains the next tokens of a
@@ -125,13 +126,14 @@ export class TransformerEncoderLayer extends Layer {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {boolean} [Sums=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E), of any element type
-   * @param {Given<As, EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp>
+   * @param {Given<As, EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp, Sums>
    *   & PositionsOption & OutputTypeOption<Output> & IntermediatesOption<N> & InterventionOptions>} [options]
-   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` with
+   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums, N, Output>>} `output` with
    *   the shape of `x`, and the requested stages of attention
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `not_found`, `unsupported`, `size_overflow`,
    *   `out_of_memory`, `disposed`

@@ -115,7 +115,8 @@ EMSCRIPTEN_BINDINGS(attention) {
       .function("setCappedScores", set_tensor<&O::capped_scores, float>)
       .function("setBiasedScores", set_tensor<&O::biased_scores, float>)
       .function("setWeights", set_tensor<&O::weights, float>)
-      .function("setLogSumExp", set_tensor<&O::log_sum_exp, float>);
+      .function("setLogSumExp", set_tensor<&O::log_sum_exp, float>)
+      .function("setColumnSums", set_tensor<&O::column_sums, float>);
   function("scaledDotProductAttention", guarded<&attend>, emscripten::allow_raw_pointers());
   function("attendToCache", guarded<&attend_to_cache>, emscripten::allow_raw_pointers());
   function("maskedSoftmax", guarded<&softmax>, emscripten::allow_raw_pointers());

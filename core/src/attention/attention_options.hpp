@@ -19,6 +19,7 @@ inline AttentionOptions shift_diagonal(const AttentionOptions& options, std::int
 /// The optional outputs of attention.
 inline constexpr std::array kFurtherOutputs = {
     &AttentionOptions::scaled_scores, &AttentionOptions::capped_scores,
-    &AttentionOptions::biased_scores, &AttentionOptions::weights, &AttentionOptions::log_sum_exp};
+    &AttentionOptions::biased_scores, &AttentionOptions::weights,
+    &AttentionOptions::log_sum_exp,   &AttentionOptions::column_sums};
 
 }  // namespace attn

@@ -192,6 +192,7 @@ void check_terms(AttentionTerms& p) {
   check_optional("biased_scores", o.biased_scores, scores);
   check_optional("weights", o.weights, scores);
   check_optional("log_sum_exp", o.log_sum_exp, {p.batch, p.query_heads, p.num_queries});
+  check_optional("column_sums", o.column_sums, {p.batch, p.query_heads, p.num_keys});
 }
 
 }  // namespace

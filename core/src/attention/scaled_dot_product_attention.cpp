@@ -29,7 +29,7 @@ double multiply_adds(const AttentionProblem& p) noexcept {
 
 /// The requested stages of a head's scores.
 struct ScoreOutputs {
-  std::array<ScoreOutput, 4> outputs;
+  std::array<ScoreOutput, 5> outputs;
   int count = 0;
 
   ScoreOutputs(const AttentionOptions& o, index b, index h) noexcept {
@@ -40,10 +40,64 @@ struct ScoreOutputs {
   }
   const ScoreOutput* data() const noexcept { return outputs.data(); }
 
+  void add(const ScoreOutput& output) noexcept { outputs[count++] = output; }
+
  private:
   void add(ScoreStage stage, const Tensor& t, index b, index h) noexcept {
-    if (!t.is_none()) outputs[count++] = {stage, t.pointer(b, h, 0, 0), t.stride(2), t.stride(3)};
+    if (!t.is_none()) add({stage, t.pointer(b, h, 0, 0), t.stride(2), t.stride(3)});
   }
+};
+
+/// The column sums of the weights. The queries of an entry are divided into parts, whose sums are
+/// computed separately and added in order. The parts depend only on the number of queries, so the
+/// sums have the same bits for any number of threads. They are at most kMostParts rows of memory
+/// for each head.
+class ColumnSums {
+ public:
+  /// Does nothing unless the call requests column sums. A part has at least `rows` queries.
+  ColumnSums(const AttentionProblem& p, index rows, runtime::Execution& run) : p_(p), rows_(rows) {
+    if (!requested()) return;
+    index parts = 0;
+    for (index e = 0; e < p.entries(); ++e) parts = std::max(parts, parts_of(e));
+    sums_ = {
+        run.floats(validation::product("column_sums", {parts, p.batch, p.query_heads, p.num_keys}),
+                   "attention column sums"),
+        {parts, p.batch, p.query_heads, p.num_keys}};
+  }
+
+  bool requested() const noexcept { return !p_.options.column_sums.is_none(); }
+  index parts_of(index e) const noexcept {
+    return std::min(kernels::ceil_divide(p_.queries_of(e), rows_), kMostParts);
+  }
+
+  /// Adds the output for one part of the queries of head h of entry e.
+  void add_to(ScoreOutputs& outputs, index e, index h, index part) const noexcept {
+    if (!requested()) return;
+    float* const sums = sums_.pointer(part, p_.batch_of(e), h, p_.first_key(e));
+    std::fill_n(sums, p_.keys_of(e), 0.0F);
+    outputs.add({ScoreStage::kWeights, sums, 0, 1, true});
+  }
+
+  /// Adds the parts.
+  void publish(runtime::Execution& run) const noexcept {
+    if (!requested()) return;
+    run.parallel_for(p_.entries() * p_.query_heads, [&](index task, int) noexcept {
+      const index e = task / p_.query_heads, h = task % p_.query_heads;
+      const index b = p_.batch_of(e), parts = parts_of(e);
+      for (index j = p_.first_key(e); j < p_.first_key(e) + p_.keys_of(e); ++j) {
+        float sum = 0.0F;
+        for (index part = 0; part < parts; ++part) sum += sums_(part, b, h, j);
+        p_.options.column_sums(b, h, j) = sum;
+      }
+    });
+  }
+
+ private:
+  static constexpr index kMostParts = 16;
+
+  const AttentionProblem& p_;
+  index rows_;
+  Tensor sums_;  ///< (parts, B, Hq, Nk)
 };
 
 /// The kernels' scratch memory for each thread.
@@ -71,7 +125,8 @@ bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcep
   return !p.has_one_query() && p.value_dim >= kernels.vector_width &&
          p.output.type() == ElementType::kFloat32 && p.output.stride(3) == 1 && o.mask.is_none() &&
          o.bias.is_none() && !p.has_distance_bias() && o.relative_keys.is_none() &&
-         o.relative_values.is_none() && o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
+         o.relative_values.is_none() && o.sinks.is_none() && o.softcap == 0 && o.dropout == 0 &&
+         o.column_sums.is_none();
 }
 
 /// True if the kernels for bfloat16 pairs can handle this call. Calls with rare options, or with a
@@ -86,7 +141,7 @@ bool has_bf16_pairs(const AttentionProblem& p, const runtime::Execution& run) no
          p.value.stride(3) == 1 && scale >= 1 / kLargestScale && scale <= kLargestScale &&
          o.relative_keys.is_none() && o.relative_values.is_none() && o.dropout == 0 &&
          o.scaled_scores.is_none() && o.capped_scores.is_none() && o.biased_scores.is_none() &&
-         o.weights.is_none();
+         o.weights.is_none() && o.column_sums.is_none();
 }
 
 /// Computes attention over few keys. Divides the call into tasks of several whole heads.
@@ -149,25 +204,31 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
     const index b = task / p.query_heads;
     const index h = task % p.query_heads;
     const Range range = parts_of(b);
-    const ScoreOutputs outputs(p.options, b, h);
+    ScoreOutputs outputs(p.options, b, h);
+    const Tensor& sums = p.options.column_sums;
+    if (!sums.is_none()) {  // of a single query: its weights
+      outputs.add({ScoreStage::kWeights, sums.pointer(b, h, 0), 0, sums.stride(2)});
+    }
     kernels.merge_parts(plan.head(b, h), 0, parts + (task * all_parts + range.first) * part_size,
                         range.count, outputs.data(), outputs.count, scratch.at(worker));
   });
 }
 
-/// Divides a call into tasks that consist of whole blocks of queries, and calls attend(e, h,
-/// row_begin, row_end, worker) for each task. The tasks of an entry have nearly equal sizes and, if
-/// possible, each thread gets the same number of tasks. A block processes the same tiles of keys no
-/// matter which task it belongs to. `kernels` is the table that `attend` uses.
+/// Divides a call into tasks that consist of whole blocks of queries, and calls attend(e, h, part,
+/// row_begin, row_end, worker) for each task. The tasks of an entry are its parts: they have nearly
+/// equal sizes and, if possible, each thread gets the same number of tasks. A block processes the
+/// same tiles of keys no matter which task it belongs to. `kernels` is the table that `attend`
+/// uses. If the call requests column sums, each task is one of their parts.
 template <class Table, class Attend>
-void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::Execution& run,
-                      Attend&& attend) {
+void for_query_blocks(const AttentionProblem& p, const Table& kernels, const ColumnSums* sums,
+                      runtime::Execution& run, Attend&& attend) {
   const index heads = p.entries() * p.query_heads;
   const index threads = run.num_threads();
   const auto blocks_of = [&](index e) {
     return kernels::ceil_divide(p.queries_of(e), kernels.attention_step);
   };
   const auto tasks_of = [&](index e) {
+    if (sums && sums->requested()) return sums->parts_of(e);
     const index blocks = blocks_of(e);
     index tasks = kernels::ceil_divide(p.queries_of(e), kernels.attention_rows);
     if (threads > 1) {
@@ -190,7 +251,7 @@ void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::
     const auto begin = [&](index t) {
       return std::min(blocks_of(e) * t / each * kernels.attention_step, p.queries_of(e));
     };
-    attend(e, (i - first_task[e]) / each, begin(task), begin(task + 1), worker);
+    attend(e, (i - first_task[e]) / each, task, begin(task), begin(task + 1), worker);
   });
 }
 
@@ -198,21 +259,26 @@ void attend_tiles(const AttentionPlan& plan, runtime::Execution& run) {
   const WorkerScratch scratch(plan, run);
   const KernelTable& kernels = run.kernels();
   const AttentionProblem& p = plan.problem();
-  for_query_blocks(p, kernels, run,
-                   [&](index b, index h, index row_begin, index row_end, int worker) noexcept {
-                     const ScoreOutputs outputs(p.options, b, h);
-                     kernels.attend(plan.head(b, h), row_begin, row_end, outputs.data(),
-                                    outputs.count, scratch.at(worker));
-                   });
+  const ColumnSums sums(p, kernels.attention_rows, run);
+  for_query_blocks(
+      p, kernels, &sums, run,
+      [&](index e, index h, index part, index row_begin, index row_end, int worker) noexcept {
+        ScoreOutputs outputs(p.options, e, h);
+        sums.add_to(outputs, e, h, part);
+        kernels.attend(plan.head(e, h), row_begin, row_end, outputs.data(), outputs.count,
+                       scratch.at(worker));
+      });
+  sums.publish(run);
 }
 
 void attend_bf16_tiles(const AttentionPlan& plan, runtime::Execution& run) {
   const kernels::Bf16Table& kernels = *run.bf16_kernels();
   const WorkerScratch scratch(kernels.attention_scratch(plan.first_head()), run);
-  for_query_blocks(plan.problem(), kernels, run,
-                   [&](index b, index h, index row_begin, index row_end, int worker) noexcept {
-                     kernels.attend(plan.bf16_head(b, h), row_begin, row_end, scratch.at(worker));
-                   });
+  for_query_blocks(
+      plan.problem(), kernels, nullptr, run,
+      [&](index e, index h, index, index row_begin, index row_end, int worker) noexcept {
+        kernels.attend(plan.bf16_head(e, h), row_begin, row_end, scratch.at(worker));
+      });
 }
 
 }  // namespace
@@ -220,8 +286,9 @@ void attend_bf16_tiles(const AttentionPlan& plan, runtime::Execution& run) {
 void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTensor& value,
             const AnyTensor& output, const AttentionOptions& options, Context& context) {
   const AttentionProblem problem = check_attention(query, key, value, output, options);
-  if (problem.batch == 0 || problem.query_heads == 0 || problem.num_queries == 0) return;
+  if (problem.batch == 0 || problem.query_heads == 0) return;
   runtime::Execution run(context);
+  if (problem.num_queries == 0) return ColumnSums(problem, 1, run).publish(run);
   if (has_few_keys(problem, run.kernels())) {
     return attend_few_keys(AttentionPlan(problem, problem.value_dim, run), run);
   }

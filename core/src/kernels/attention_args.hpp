@@ -113,6 +113,9 @@ struct ScoreOutput {
   float* data = nullptr;
   index row = 0;
   index col = 1;
+  /// Adds the weights of all queries to one row of sums, `data`. Then stage is kWeights, row is 0
+  /// and col is 1.
+  bool adds = false;
 };
 
 /// Merges the output rows and log-sum-exps of attention over two parts of the keys. A part whose

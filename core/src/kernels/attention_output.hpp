@@ -78,7 +78,9 @@ bool write_output(const AttentionHead& head, index row, const float* accumulator
 template <class Isa>
 ATTN_INLINE void store_row(const ScoreOutput& out, index row, index key0, index keys,
                            const float* scores) noexcept {
-  copy_row<Isa>(keys, scores, 1, out.data + row * out.row + key0 * out.col, out.col);
+  float* const to = out.data + row * out.row + key0 * out.col;
+  if (!out.adds) return copy_row<Isa>(keys, scores, 1, to, out.col);
+  for (index j = 0; j < keys; ++j) to[j] += scores[j];
 }
 
 /// Stores a row of a stage whose keys are all excluded.
@@ -98,10 +100,10 @@ void store_scores(const AttentionHead& head, const ScoreOutput& out, index row, 
   store_row<Isa>(out, row, key0, keys, scores);
 }
 
-/// Stores a row of exponentials divided by `sum`, after dropout.
+/// Turns a row of exponentials divided by `sum` into the final weights.
 template <class Isa>
-void store_weights(const AttentionHead& head, const ScoreOutput& out, index row, index key0,
-                   index keys, float sum, float* weights) noexcept {
+void finish_weights(const AttentionHead& head, index row, index key0, index keys, float sum,
+                    float* weights) noexcept {
   if (std::isnan(sum)) {
     // Excluded keys have weight 0 even if the weights of attended keys are NaN.
     for (index j = 0; j < keys; ++j) {
@@ -109,7 +111,6 @@ void store_weights(const AttentionHead& head, const ScoreOutput& out, index row,
     }
   }
   if (head.random_words) drop_weights<Isa>(head, row, key0, keys, weights);
-  store_row<Isa>(out, row, key0, keys, weights);
 }
 
 }  // namespace attn::kernels

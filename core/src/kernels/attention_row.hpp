@@ -219,7 +219,8 @@ void write_row(const AttentionHead& head, index row, const ScoreOutput& out,
     exclude<Isa>(head, row, key0, keys, scores);
     exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), max_or_zero<Isa>(*sums.row_max),
                  reciprocal_sum<Isa>(*sums.row_sum));
-    store_weights<Isa>(head, out, row, key0, keys, *sums.row_sum, scores);
+    finish_weights<Isa>(head, row, key0, keys, *sums.row_sum, scores);
+    store_row<Isa>(out, row, key0, keys, scores);
   }
 }
 

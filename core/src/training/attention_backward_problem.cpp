@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "attention/attention_options.hpp"
 #include "validation.hpp"
 
 namespace attn::training {
@@ -36,8 +37,7 @@ BackwardProblem check_backward(const ConstTensor& query, const ConstTensor& key,
                                const AttentionGradients& gradients,
                                const AttentionOptions& options) {
   AttentionOptions inputs = options;
-  inputs.scaled_scores = inputs.capped_scores = inputs.biased_scores = inputs.weights =
-      inputs.log_sum_exp = {};
+  for (const auto further : kFurtherOutputs) inputs.*further = {};
   BackwardProblem p{check_attention_inputs(query, key, value, inputs), {}, {}, {}, {}, gradients};
   check_attention_output("output", output, query.rank(), p);
   check_attention_output("output_gradient", output_gradient, query.rank(), p);

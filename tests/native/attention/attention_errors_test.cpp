@@ -186,6 +186,10 @@ TEST_F(AttentionErrorTest, further_outputs_of_the_wrong_shape) {
   options_.log_sum_exp = out({2, 4, 3, 1});
   EXPECT_EQ(error_of_options(),
             "shape_mismatch: log_sum_exp: got shape (2, 4, 3, 1), needs shape (2, 4, 3)");
+  options_ = {};
+  options_.column_sums = out({2, 4, 3});
+  EXPECT_EQ(error_of_options(),
+            "shape_mismatch: column_sums: got shape (2, 4, 3), needs shape (2, 4, 6)");
 }
 
 TEST_F(AttentionErrorTest, sizes_beyond_the_address_space) {

@@ -66,10 +66,25 @@ AttentionOutputs attend_packed(const AttentionProblem& p, attn::Context& context
   return attend(p, context, {.log_sum_exp = true});
 }
 
+AttentionOutputs sum_packed(const AttentionProblem& p, attn::Context& context) {
+  return attend(p, context, {.column_sums = true});
+}
+
+/// The column sums of the keys of sequence s.
+std::vector<float> sums_of(const AttentionProblem& p, const std::vector<float>& sums,
+                           std::int64_t s) {
+  const auto at = static_cast<std::size_t>(s);
+  const auto& starts = p.cu_seqlens_k.empty() ? p.cu_seqlens : p.cu_seqlens_k;
+  return attn_test::rows_of(sums, p.sizes.query_heads, p.sizes.num_keys, starts[at],
+                            starts[at + 1]);
+}
+
 /// Compares every sequence with the reference and, if it has more than one query, also with the
 /// bits of a separate call.
 void expect_sequences(const AttentionProblem& p, attn::Context& context) {
   const AttentionOutputs got = attend_packed(p, context);
+  const AttentionOutputs summed = sum_packed(p, context);
+  EXPECT_TRUE(same_bits(summed.output, got.output));
   for (std::int64_t s = 0; s + 1 < std::ssize(p.cu_seqlens); ++s) {
     const AttentionProblem alone = sequence_of(p, s);
     SCOPED_TRACE("sequence " + std::to_string(s) + " with " +
@@ -80,7 +95,11 @@ void expect_sequences(const AttentionProblem& p, attn::Context& context) {
     const reference::AttentionResult exact = alone.expected();
     EXPECT_TRUE(is_within(output, exact.output, exact.output_error));
     EXPECT_TRUE(is_within(log_sum_exp, exact.log_sum_exp, exact.log_sum_exp_error));
+    const std::vector<float> sums = sums_of(p, summed.column_sums, s);
+    const attn_test::ColumnSums exact_sums = attn_test::column_sums(exact);
+    EXPECT_TRUE(is_within(sums, exact_sums.exact, exact_sums.error));
     if (alone.sizes.num_queries == 1) continue;
+    EXPECT_TRUE(same_bits(sums, sum_packed(alone, context).column_sums));
     const AttentionOutputs separate = attend_packed(alone, context);
     EXPECT_TRUE(same_bits(output, separate.output));
     EXPECT_TRUE(same_bits(log_sum_exp, separate.log_sum_exp));

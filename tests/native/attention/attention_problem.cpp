@@ -120,6 +120,7 @@ AttentionOutputs entry_of(const AttentionOutputs& outputs, const AttentionSizes&
   AttentionOutputs alone;
   alone.output = part_of(outputs.output, sizes.batch, b);
   alone.weights = part_of(outputs.weights, sizes.batch, b);
+  alone.column_sums = part_of(outputs.column_sums, sizes.batch, b);
   return alone;
 }
 
@@ -189,6 +190,7 @@ AttentionOutputs attend(const AttentionProblem& p, attn::Context& context,
   FloatTensor capped = output_of(wants.scores, p.score_shape());
   FloatTensor biased = output_of(wants.scores, p.score_shape());
   FloatTensor weights = output_of(wants.weights, p.score_shape());
+  FloatTensor column_sums = output_of(wants.column_sums, p.column_shape());
 
   const AttentionInputs inputs(p);
   attn::AttentionOptions options = inputs.options();
@@ -197,14 +199,33 @@ AttentionOutputs attend(const AttentionProblem& p, attn::Context& context,
   options.biased_scores = biased.view();
   options.weights = weights.view();
   options.log_sum_exp = log_sum_exp.view();
+  options.column_sums = column_sums.view();
   attn::scaled_dot_product_attention(query.view(), key.view(), value.view(), output.view(), options,
                                      context);
 
-  for (const FloatTensor* tensor : {&output, &log_sum_exp, &scaled, &capped, &biased, &weights}) {
+  for (const FloatTensor* tensor :
+       {&output, &log_sum_exp, &scaled, &capped, &biased, &weights, &column_sums}) {
     EXPECT_TRUE(tensor->gaps_are_untouched()) << "written outside of an output";
   }
-  return {output.values(), log_sum_exp.values(), scaled.values(),
-          capped.values(), biased.values(),      weights.values()};
+  return {output.values(), log_sum_exp.values(), scaled.values(),     capped.values(),
+          biased.values(), weights.values(),     column_sums.values()};
+}
+
+ColumnSums column_sums(const reference::AttentionResult& exact) {
+  const std::vector<std::int64_t>& shape = exact.weights.shape;
+  const std::int64_t queries = shape[2], keys = shape[3];
+  ColumnSums sums{reference::Array({shape[0], shape[1], keys}), {}};
+  sums.error = sums.exact;
+  for (std::size_t at = 0; at < exact.weights.values.size(); ++at) {
+    const auto to = static_cast<std::int64_t>(at) / (queries * keys) * keys +
+                    static_cast<std::int64_t>(at) % keys;
+    const double weight = exact.weights.values[at], error = exact.weights_error.values[at];
+    sums.exact.values[static_cast<std::size_t>(to)] += weight;
+    // Adding the weights rounds once for each query.
+    sums.error.values[static_cast<std::size_t>(to)] +=
+        error + static_cast<double>(queries) * 0x1p-24 * (weight + error);
+  }
+  return sums;
 }
 
 void expect_matches_reference(const AttentionProblem& p, attn::Context& context) {
@@ -220,6 +241,10 @@ void expect_matches_reference(const AttentionProblem& p, attn::Context& context)
   EXPECT_TRUE(is_within(got.log_sum_exp, exact.log_sum_exp, exact.log_sum_exp_error))
       << "log-sum-exp";
   EXPECT_TRUE(is_within(got.output, exact.output, exact.output_error)) << "output";
+  const AttentionOutputs summed = attend(p, context, {.column_sums = true});
+  const ColumnSums sums = column_sums(exact);
+  EXPECT_TRUE(is_within(summed.column_sums, sums.exact, sums.error)) << "column sums";
+  EXPECT_TRUE(same_bits(summed.output, got.output)) << "output next to column sums";
 }
 
 reference::Array rounding_of_weights(const AttentionProblem& p,

@@ -85,6 +85,9 @@ struct AttentionProblem {
   std::vector<std::int64_t> row_shape() const {
     return {sizes.batch, sizes.query_heads, sizes.num_queries};
   }
+  std::vector<std::int64_t> column_shape() const {
+    return {sizes.batch, sizes.query_heads, sizes.num_keys};
+  }
   std::vector<std::int64_t> valid_lens_shape() const {
     if (static_cast<std::int64_t>(valid_lens.size()) == sizes.batch) return {sizes.batch};
     return {sizes.batch, sizes.num_queries};
@@ -243,13 +246,15 @@ struct AttentionWants {
   bool scores = false;  ///< scaled, capped and biased scores
   bool weights = false;
   bool log_sum_exp = false;
+  bool column_sums = false;
 };
 
 struct AttentionOutputs {
-  std::vector<float> output, log_sum_exp, scaled_scores, capped_scores, biased_scores, weights;
+  std::vector<float> output, log_sum_exp, scaled_scores, capped_scores, biased_scores, weights,
+      column_sums;
 };
 
-/// The output and the weights of entry b of a batch.
+/// The output, the weights and the column sums of entry b of a batch.
 AttentionOutputs entry_of(const AttentionOutputs&, const AttentionSizes&, std::int64_t b);
 
 /// Calls the core. Outputs have the layout of the problem and are filled beforehand with a number
@@ -257,8 +262,15 @@ AttentionOutputs entry_of(const AttentionOutputs&, const AttentionSizes&, std::i
 AttentionOutputs attend(const AttentionProblem&, attn::Context&,
                         const AttentionWants& = {true, true, true});
 
-/// Calls the core with all outputs and compares each output with the reference.
+/// Calls the core with all outputs and compares each output with the reference. The column sums
+/// come from a call of their own, because without them fewer keys and bfloat16 take other paths.
 void expect_matches_reference(const AttentionProblem&, attn::Context&);
+
+/// The column sums (B, Hq, Nk) of the reference's weights, and bounds on their errors.
+struct ColumnSums {
+  reference::Array exact, error;
+};
+ColumnSums column_sums(const reference::AttentionResult&);
 
 /// The error that rounding weights to bfloat16 adds to an output: 2^-8 · Σ_j w_j·|v_j − o|.
 reference::Array rounding_of_weights(const AttentionProblem& p,

@@ -121,6 +121,16 @@ void expect_same_bits(const AttentionOutputs& got, const AttentionOutputs& expec
   EXPECT_TRUE(same_bits(got.capped_scores, expected.capped_scores));
   EXPECT_TRUE(same_bits(got.biased_scores, expected.biased_scores));
   EXPECT_TRUE(same_bits(got.weights, expected.weights));
+  EXPECT_TRUE(same_bits(got.column_sums, expected.column_sums));
+}
+
+/// All outputs. The column sums come from a call of their own, because they change the path.
+AttentionOutputs attend_for_all(const AttentionProblem& p, attn::Context& context) {
+  AttentionOutputs all = attend(p, context);
+  AttentionOutputs summed = attend(p, context, {.column_sums = true});
+  EXPECT_TRUE(same_bits(summed.output, all.output));
+  all.column_sums = std::move(summed.column_sums);
+  return all;
 }
 
 using AttentionPartitionsTest = attn_test::EveryInstructionSet;
@@ -130,14 +140,14 @@ TEST_P(AttentionPartitionsTest, any_number_of_threads) {
   Random random;
   const std::vector<Call> all = calls(random);
   std::vector<AttentionOutputs> alone;
-  for (const Call& call : all) alone.push_back(attend(call.problem, context(1)));
+  for (const Call& call : all) alone.push_back(attend_for_all(call.problem, context(1)));
   // A head has up to six blocks of queries. With six or more threads, each block is a task.
   for (const int threads : {2, 3, 4, 5, 6, 11, 33}) {
     attn::Context many({.num_threads = threads, .instruction_set = GetParam()});
     if (many.num_threads() == 1) break;  // a build without threads
     for (std::size_t i = 0; i < all.size(); ++i) {
       SCOPED_TRACE(all[i].name + ", threads " + std::to_string(threads));
-      expect_same_bits(attend(all[i].problem, many), alone[i]);
+      expect_same_bits(attend_for_all(all[i].problem, many), alone[i]);
     }
   }
 }
@@ -145,13 +155,14 @@ TEST_P(AttentionPartitionsTest, any_number_of_threads) {
 TEST_P(AttentionPartitionsTest, any_neighbours_in_the_batch) {
   Random random;
   for (const Call& call : calls(random)) {
-    const AttentionOutputs batch = attend(call.problem, context());
+    const AttentionOutputs batch = attend_for_all(call.problem, context());
     for (std::int64_t b = 0; b < call.problem.sizes.batch; ++b) {
       SCOPED_TRACE(call.name + ", entry " + std::to_string(b));
       const AttentionOutputs expected = entry_of(batch, call.problem.sizes, b);
-      const AttentionOutputs alone = attend(entry_of(call.problem, b), context());
+      const AttentionOutputs alone = attend_for_all(entry_of(call.problem, b), context());
       EXPECT_TRUE(same_bits(alone.output, expected.output));
       EXPECT_TRUE(same_bits(alone.weights, expected.weights));
+      EXPECT_TRUE(same_bits(alone.column_sums, expected.column_sums));
     }
   }
 }
@@ -161,11 +172,11 @@ TEST_P(AttentionPartitionsTest, any_neighbours_in_the_batch) {
 TEST_P(AttentionPartitionsTest, any_layout) {
   Random random;
   for (Call& call : calls(random)) {
-    const AttentionOutputs contiguous = attend(call.problem, context());
+    const AttentionOutputs contiguous = attend_for_all(call.problem, context());
     for (int layout = 1; layout <= 4; ++layout) {
       SCOPED_TRACE(call.name + ", layout " + std::to_string(layout));
       call.problem.layout = static_cast<Layout>(layout);
-      expect_same_bits(attend(call.problem, context()), contiguous);
+      expect_same_bits(attend_for_all(call.problem, context()), contiguous);
     }
   }
 }

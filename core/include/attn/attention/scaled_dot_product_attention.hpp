@@ -134,14 +134,20 @@ struct AttentionOptions {
   RandomStream dropout_random = {};
 
   // Optional outputs. Each is computed only if it is set. They must not overlap one another, the
-  // output or an input. To compute outputs of shape (B, Hq, Nq, Nk), attention usually computes the
-  // scores a second time.
+  // output or an input. To compute column_sums and outputs of shape (B, Hq, Nq, Nk), attention
+  // usually computes the scores a second time.
 
   Tensor scaled_scores = {};  ///< scores: scale · q·k plus the relative-key term
   Tensor capped_scores = {};  ///< scores after softcap
   Tensor biased_scores = {};  ///< scores after bias and exclusion; −∞ for excluded keys
   Tensor weights = {};        ///< attention weights after softmax and dropout
   Tensor log_sum_exp = {};    ///< (B, Hq, Nq): ln Σ_j exp(score_ij) over attended keys and the sink
+  /// (B, Hq, Nk): Σ_i weight_ij, the attention that key j receives from all queries, after dropout.
+  /// A key that no query attends to gets 0. Caches drop the keys with small sums first.
+  ///
+  ///   attn::OwnedTensor sums({batch, heads, keys});
+  ///   attn::scaled_dot_product_attention(q, k, v, output, {.causal = true, .column_sums = sums});
+  Tensor column_sums = {};
 };
 
 /// Scaled dot-product attention (Vaswani et al. 2017, arXiv:1706.03762):
@@ -166,7 +172,7 @@ struct AttentionOptions {
 /// key and value are all bfloat16 with contiguous columns and there are several queries, these
 /// instruction sets multiply pairs of bfloat16 numbers, and round weights to bfloat16 before
 /// multiplying them by the values. They still use float32 for calls that have relative keys or
-/// values, use dropout, or request scores or weights.
+/// values, use dropout, or request scores, weights or column sums.
 ///
 /// Memory beyond inputs and outputs is linear in Nq and Nk, except that a mask or a bias takes one
 /// byte for every 1,024 of its elements.
@@ -185,12 +191,13 @@ struct AttentionOptions {
 ///
 /// Error: the rounding of scores dominates and grows with their magnitude. For |scores| ≤ 20 each
 /// output is within 2.5e-6·√D·max|v| of the exact value, each weight is within 1.3e-6·√D (with a
-/// relative error of at most 1e-5·√D), and each log-sum-exp is within 3e-6·√D. With relative
-/// values, add max|a| to max|v|. Outputs in smaller types are rounded once more, by up to 2^-11 of
-/// their magnitude in float16 and by up to 2^-8 in bfloat16 (see Float16 and BFloat16). The bounds
-/// do not include the rounding of inputs before the call. With products of bfloat16 pairs, output o
-/// with weights w is off by up to an additional 2^-8 · Σ_j w_j·|v_j − o|, while the bound for
-/// log-sum-exps stays the same. Inputs with a magnitude below 2^-126 then count as zero.
+/// relative error of at most 1e-5·√D), and each log-sum-exp is within 3e-6·√D. Column sums have a
+/// relative error of at most 2e-5·√D for up to 2^16 queries. With relative values, add max|a| to
+/// max|v|. Outputs in smaller types are rounded once more, by up to 2^-11 of their magnitude in
+/// float16 and by up to 2^-8 in bfloat16 (see Float16 and BFloat16). The bounds do not include the
+/// rounding of inputs before the call. With products of bfloat16 pairs, output o with weights w is
+/// off by up to an additional 2^-8 · Σ_j w_j·|v_j − o|, while the bound for log-sum-exps stays the
+/// same. Inputs with a magnitude below 2^-126 then count as zero.
 ///
 /// Throws kShapeMismatch if ranks or sizes do not fit together. Throws kInvalidArgument for a null
 /// data pointer, D = 0 (other sizes may be 0), lengths outside [0, Nk], or options outside their

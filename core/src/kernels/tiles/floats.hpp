@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernels/attention_tile.hpp"
+#include "kernels/attention_block.hpp"
 
 namespace attn::kernels {
 
@@ -195,6 +195,22 @@ struct FloatTiles {
     }
   }
 
+  /// Adds the weights of a tile, which are in scratch.rows, to the sums of their keys. attend_row
+  /// adds those of the queries that are not `in_tiles`.
+  static ATTN_INLINE void add_weights(const QueryBlock& block, const bool* in_tiles, index key0,
+                                      index keys, const ScoreOutput& out,
+                                      const Scratch& scratch) noexcept {
+    using F = Floats<Isa>;
+    for (index j = 0; j < keys; j += kWidth<Isa>) {
+      F sum(0.0F);
+      for (index r = 0; r < block.count; ++r) {
+        if (in_tiles[r]) sum += F::load_unaligned(scratch.rows + r * Scratch::kScoreRow + j);
+      }
+      sum.store_unaligned(scratch.rows + j);
+    }
+    store_row<Isa>(out, 0, key0, keys, scratch.rows);
+  }
+
   /// Writes the scores of a finished block at the stage `out.stage`. The scores are computed again
   /// here. Calls that do not request these N × N numbers therefore need no time for them.
   __attribute__((noinline)) static void write_stage(const Head& head, const QueryBlock& block,
@@ -203,11 +219,15 @@ struct FloatTiles {
     const bool weights = out.stage == ScoreStage::kWeights;
     const bool in_log2 = weights && has_plain_scores(head);
     transpose_queries(head, block, in_log2 ? head.scale * kLog2E : head.scale, scratch);
+    bool in_tiles[kQueries] = {};
+    for (index r = 0; out.adds && r < block.count; ++r) {
+      in_tiles[r] = has_exponent(head, block, r, scratch);
+    }
     for (index key0 = 0; key0 < head.num_keys; key0 += Isa::kTileKeys) {
       const index keys = std::min(Isa::kTileKeys, head.num_keys - key0);
       const Coverage coverage = find_coverage<Isa>(head, block.first, block.count, key0, keys);
       if (out.stage >= ScoreStage::kBiased && coverage == Coverage::kNone) {
-        for (index r = 0; r < block.count; ++r) {
+        for (index r = 0; !out.adds && r < block.count; ++r) {
           store_excluded<Isa>(out, block.first + r, key0, keys, scratch.rows);
         }
         continue;
@@ -220,13 +240,15 @@ struct FloatTiles {
       transpose_tile(block, keys, scratch);
       for (index r = 0; r < block.count; ++r) {
         float* scores = scratch.rows + r * Scratch::kScoreRow;
-        if (weights) {
-          store_weights<Isa>(head, out, block.first + r, key0, keys, scratch.sum[r], scores);
-        } else {
+        if (!weights) {
           store_scores<Isa>(head, out, block.first + r, key0, keys,
                             relative_products_of(head, r, scratch), scores);
+          continue;
         }
+        finish_weights<Isa>(head, block.first + r, key0, keys, scratch.sum[r], scores);
+        if (!out.adds) store_row<Isa>(out, block.first + r, key0, keys, scores);
       }
+      if (out.adds) add_weights(block, in_tiles, key0, keys, out, scratch);
     }
   }
 };
