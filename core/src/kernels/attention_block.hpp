@@ -39,13 +39,9 @@ QueryBlock begin_block(const typename Tiles::Head& head, index first, index coun
     scratch.sum[r] = start.sum;
   }
   Tiles::begin(head, block, start.sum, scratch);
-  index key_begin = head.num_keys;
-  for (index row = first; row < first + count; ++row) {
-    if (head.key_begin[row] >= head.key_end[row]) continue;
-    key_begin = std::min<index>(key_begin, head.key_begin[row]);
-    block.key_end = std::max<index>(block.key_end, head.key_end[row]);
-  }
-  block.key_begin = key_begin / Tiles::kKeyStep * Tiles::kKeyStep;
+  const KeyRange keys = find_key_range<Isa>(head, first, count);
+  block.key_begin = keys.begin / Tiles::kKeyStep * Tiles::kKeyStep;
+  block.key_end = keys.end;
   return block;
 }
 

@@ -89,6 +89,48 @@ void summarize_mask(const AttentionHead& head, index first, std::uint8_t* summar
   }
 }
 
+/// Combines the summaries of all squares that contain queries [first, first + count) and keys
+/// [key0, key0 + keys). The head must have a summary.
+ATTN_INLINE unsigned combined_summary(const AttentionHead& head, index first, index count,
+                                      index key0, index keys) noexcept {
+  unsigned summary = 0;
+  for (index i = first / kSummaryQueries; i * kSummaryQueries < first + count; ++i) {
+    for (index j = key0 / kSummaryKeys; j * kSummaryKeys < key0 + keys; ++j) {
+      summary |= head.mask_summary(i, j);
+    }
+  }
+  return summary;
+}
+
+/// A range of keys; empty if `begin` is not below `end`.
+struct KeyRange {
+  index begin, end;
+};
+
+/// Returns the range from the first to the last key that any of the queries [first, first + count)
+/// may attend to. The range may include more keys of a square of the mask's summary, because the
+/// mask itself is not read.
+template <class Isa>
+KeyRange find_key_range(const AttentionHead& head, index first, index count) noexcept {
+  KeyRange keys{head.num_keys, 0};
+  for (index row = first; row < first + count; ++row) {
+    if (head.key_begin[row] >= head.key_end[row]) continue;
+    keys.begin = std::min<index>(keys.begin, head.key_begin[row]);
+    keys.end = std::max<index>(keys.end, head.key_end[row]);
+  }
+  if (!head.mask_summary) return keys;
+  const auto is_excluded = [&](index key) {
+    return (combined_summary(head, first, count, key, 1) & kHasAttended) == 0;
+  };
+  while (keys.begin < keys.end && is_excluded(keys.begin)) {
+    keys.begin = (keys.begin / kSummaryKeys + 1) * kSummaryKeys;
+  }
+  while (keys.begin < keys.end && is_excluded(keys.end - 1)) {
+    keys.end = (keys.end - 1) / kSummaryKeys * kSummaryKeys;
+  }
+  return keys;
+}
+
 /// Returns whether queries [first, first + count) may attend to none, some or all of the keys
 /// [key0, key0 + keys). The result may be kSome even if the queries may attend to none or all of
 /// the keys, because the summary of the mask may cover more queries and keys. A bias that excludes
@@ -105,12 +147,7 @@ ATTN_INLINE Coverage find_coverage(const AttentionHead& head, index first, index
     all &= begin <= key0 && end >= key0 + keys;
   }
   if (any && head.mask_summary) {
-    unsigned summary = 0;
-    for (index i = first / kSummaryQueries; i * kSummaryQueries < first + count; ++i) {
-      for (index j = key0 / kSummaryKeys; j * kSummaryKeys < key0 + keys; ++j) {
-        summary |= head.mask_summary(i, j);
-      }
-    }
+    const unsigned summary = combined_summary(head, first, count, key0, keys);
     any = (summary & kHasAttended) != 0;
     all &= (summary & kHasExcluded) == 0;
   }
@@ -177,8 +214,12 @@ void exclude_in_tile(const AttentionHead& head, index row, index first, index co
   constexpr index kW = kWidth<Isa>;
   for (index i = first; i < last; i += kW) {
     for (index word = 0; word < keys; word += kWordKeys) {
+      const index rows = std::min(kW, count - i);
+      const Coverage coverage =
+          find_coverage<Isa>(head, row + i, rows, key0 + word, std::min(kWordKeys, keys - word));
+      if (coverage == Coverage::kAll) continue;
       std::int32_t bits[2][kW] = {};
-      for (index r = 0; r < std::min(kW, count - i); ++r) {
+      for (index r = 0; coverage == Coverage::kSome && r < rows; ++r) {
         const std::uint64_t attended = attended_bits<Isa>(head, row + i + r, key0 + word);
         bits[0][r] = static_cast<std::int32_t>(attended);
         bits[1][r] = static_cast<std::int32_t>(attended >> 32);
