@@ -300,7 +300,8 @@ kernels::Bf16AttentionHead AttentionPlan::bf16_head(index e, index h) const noex
 void AttentionPlan::set_head(index e, index h, AttentionHead& head) const noexcept {
   const AttentionProblem& p = problem_;
   const AttentionOptions& o = p.options;
-  const index kv = h / (p.query_heads / p.key_heads);
+  // Divisions take a noticeable part of a small call.
+  const index kv = p.key_heads == p.query_heads ? h : h / (p.query_heads / p.key_heads);
   const index b = p.batch_of(e);
   const index first_query = p.first_query(e);
   head.num_queries = p.queries_of(e);
@@ -323,7 +324,7 @@ void AttentionPlan::set_head(index e, index h, AttentionHead& head) const noexce
     head.distance_bias = distance_bias_ + first_distance(p, e, h) + head.num_queries - 1;
   }
   if (!o.sinks.is_none()) head.sink = o.sinks(h);
-  head.relative_offset = p.offset_of(e);
+  if (relative_keys_ || relative_values_) head.relative_offset = p.offset_of(e);
   if (relative_keys_) {
     head.packed_relative_keys =
         relative_keys_ + h * kernels::packed_size(p.num_distances(), p.head_dim);
