@@ -5,9 +5,9 @@
  * and the registration of names and types take 33 kB of `attn` and 45 kB of `training`.
  */
 export const kMaxWasmBytes = {
-  attn: { raw: 425e3, gzip: 191e3 },
-  training: { raw: 588e3, gzip: 259e3 },
-  models: { raw: 573e3, gzip: 254e3 },
+  attn: { raw: 428e3, gzip: 193e3 },
+  training: { raw: 591e3, gzip: 260e3 },
+  models: { raw: 574e3, gzip: 254e3 },
 };
 
 /** The complete API with its glue, both as a bundler writes it and as the package contains it. */
