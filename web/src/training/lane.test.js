@@ -212,7 +212,7 @@ test('incompatible weights are rejected, and the model stays unchanged', () => {
     [other({ heads: 1 }), undefined],
     [other({ causal: true }), undefined],
     [attn.toSafetensors({ weight: tensors['unembed.bias'] }), undefined],
-    [attn.toSafetensors({ ...tensors, more: tensors['unembed.bias'] }), /no more/],
+    [attn.toSafetensors({ ...tensors, more: tensors['unembed.bias'] }), /no parameter more/],
     [attn.toSafetensors(without), /unembed\.bias/],
     [
       attn.toSafetensors({ ...tensors, 'unembed.bias': { data: broken, shape: [21] } }),
