@@ -10,7 +10,7 @@ const site = await openTestSite();
 
 // All words differ, so that they reveal the shuffled order.
 const words = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
-const text = `at=order.shuffle&text=${words.join('+')}`;
+const text = `at=order.shuffle&shuffle=1&text=${words.join('+')}`;
 
 /** @param {Page} page @returns {Promise<number[]>} the differences without and with positions */
 const shownDifferences = (page) =>

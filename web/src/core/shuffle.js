@@ -24,12 +24,25 @@ export function shuffledOrder(length, seed) {
 }
 
 /**
- * The order in the settings: the custom order if its length matches, otherwise the seeded order.
+ * The order in the settings: the custom order if its length matches, otherwise the seeded order, or
+ * the original order if the seed is 0.
  * @param {number} length
  * @param {{ order: number[] | null, shuffle: number }} settings
  */
-export const orderOf = (length, { order, shuffle }) =>
-  order?.length === length ? order : shuffledOrder(length, shuffle);
+export function orderOf(length, { order, shuffle }) {
+  if (order?.length === length) return order;
+  return shuffle ? shuffledOrder(length, shuffle) : Array.from({ length }, (_, index) => index);
+}
+
+/**
+ * The order in the settings, or a shuffled order if the settings keep the original order.
+ * @param {number} length
+ * @param {{ order: number[] | null, shuffle: number }} settings
+ */
+export function otherOrderOf(length, settings) {
+  const order = orderOf(length, settings);
+  return order.every((item, index) => item === index) ? shuffledOrder(length, 1) : order;
+}
 
 /**
  * Permutes the rows of a matrix.

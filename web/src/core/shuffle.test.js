@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { moved, orderEffect, permuteRows, shuffledOrder } from './shuffle.js';
+import {
+  moved,
+  orderEffect,
+  orderOf,
+  otherOrderOf,
+  permuteRows,
+  shuffledOrder,
+} from './shuffle.js';
 
 test('a shuffled order is a permutation, the same for the same seed', () => {
   for (const length of [0, 1, 2, 11, 128]) {
@@ -19,6 +26,14 @@ test('a shuffled order always moves something', () => {
     assert.notDeepEqual(shuffledOrder(2, seed), [0, 1]);
     assert.notDeepEqual(shuffledOrder(3, seed), [0, 1, 2]);
   }
+});
+
+test('the original order has the seed 0, and a custom order replaces the seed', () => {
+  assert.deepEqual(orderOf(4, { order: null, shuffle: 0 }), [0, 1, 2, 3]);
+  assert.deepEqual(orderOf(4, { order: null, shuffle: 5 }), shuffledOrder(4, 5));
+  assert.deepEqual(orderOf(3, { order: [2, 0, 1], shuffle: 0 }), [2, 0, 1]);
+  assert.notDeepEqual(otherOrderOf(4, { order: null, shuffle: 0 }), [0, 1, 2, 3]);
+  assert.deepEqual(otherOrderOf(3, { order: [2, 0, 1], shuffle: 0 }), [2, 0, 1]);
 });
 
 test('neighbouring seeds give different orders', () => {

@@ -1,4 +1,4 @@
-import { orderOf } from '../../core/shuffle.js';
+import { otherOrderOf } from '../../core/shuffle.js';
 import { layer, loadStateDict, meanLoss, shuffledIds } from '../../programs/calls.js';
 import { printMatrix } from '../../programs/print.js';
 
@@ -8,7 +8,7 @@ import { printMatrix } from '../../programs/print.js';
  * @param {import('../../models/language/languagePrograms.js').Learned} learned
  */
 export function lossCode(given, learned) {
-  const order = orderOf(given.ids.length, given);
+  const order = otherOrderOf(given.ids.length, given);
   // The settings always include positions. The function `loss` omits them if it is told to.
   const settings = { ...given, encoding: /** @type {const} */ ('sinusoidal') };
   const turns = learned.config.positions === 'rotary';

@@ -1,5 +1,5 @@
 import { headRows } from '../../core/layer.js';
-import { orderOf } from '../../core/shuffle.js';
+import { otherOrderOf } from '../../core/shuffle.js';
 import {
   candidates,
   constants,
@@ -229,7 +229,7 @@ export const lossCode = (given, { description }) =>
   return mean_loss(logits, ids);
 };`,
     },
-    shuffledIds(orderOf(given.ids.length, given)),
+    shuffledIds(otherOrderOf(given.ids.length, given)),
     {
       javascript:
         'const losses = { data: Float64Array.of(loss(ids), loss(shuffled)), shape: [2, 1] };',

@@ -5,7 +5,7 @@ import { maxTokens } from '../../core/tokens.js';
 import { properties as architectures } from './architectures.js';
 import { properties as encoding } from './encoding.js';
 import { properties as opening } from './opening.js';
-import { properties as order } from './order.js';
+import { largestSeed, properties as order } from './order.js';
 import { properties as pooling } from './pooling.js';
 import { properties as precision } from './precision.js';
 import { cells, choice, flag, integer, number, ordinal, text } from './property.js';
@@ -105,6 +105,7 @@ export const firstVersion = {
   weights: choice('identity', weightNames),
   layer: integer(0, { min: 0, max: maxLayers - 1 }),
   causal: flag(false),
+  shuffle: integer(1, { min: 0, max: largestSeed }),
 };
 
 /** The settings of a page that must not load the language model. */

@@ -8,11 +8,13 @@ export const withPositions = (/** @type {string} */ positions) => `with ${positi
 /** Why neither result can change. */
 export const pending = 'Not computed yet.';
 export const short = 'Shuffling needs at least two tokens.';
-export const inOrder = 'The words are in their original order. Drag one to another position.';
+export const inOrder =
+  'The words are in their original order. Press “Shuffle”, or drag a word to another position.';
 /** What the differences show about the order of the words. */
-export const same = 'Order does not matter: only the rounding error of 32-bit floats remains.';
+export const same =
+  'Order does not matter: the results differ only by the rounding error of 32-bit floats.';
 export const sameHere =
-  'Order does not matter here: only the rounding error of 32-bit floats remains.';
+  'Order does not matter here: the results differ only by the rounding error of 32-bit floats.';
 export const causal =
   'Order matters even without positions: the causal mask lets a word see only earlier ones.';
 export const turned =
