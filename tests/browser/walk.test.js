@@ -154,7 +154,7 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
   assert.ok(shares[0] > 0.1 && shares.every((share, i) => !i || share <= shares[i - 1]));
   // The positions of this model rotate queries and keys, and the page says so.
   await page.locator('.dots button').nth(1).click();
-  await matches(() => says(page), /This one does not/);
+  await matches(() => says(page), /This model does not/);
   await heatmap(page.locator('#walk'), /^turned by the clocks/).waitFor();
   // Each clock rotates two neighbouring numbers, as in the chapters.
   const pairs = await page.locator('#walk .clock .columns').allInnerTexts();
@@ -192,15 +192,17 @@ test('each step links to a chapter, and Back returns to the step', async () => {
   await becomes(() => title(page), 'Break it: take away the positions');
 });
 
-test('the last step leads to the first chapter', async () => {
+test('the last step closes the walk and leads to the first chapter', async () => {
   const page = await site.visit('#walk=8');
   await button(page, 'Next: chapter 1').click();
   await arrival(page, 'pooling');
   const { y } = /** @type {{ y: number }} */ (await page.locator('#pooling-title').boundingBox());
   assert.ok(y > 0 && y < 300, `${y}`);
+  await page.locator('#walk').waitFor({ state: 'detached' });
+  // Back leads to the first picture.
   await page.goBack();
-  await page.waitForFunction(() => !document.documentElement.dataset.going);
-  assert.equal(await stepInLink(page), '8');
+  await page.locator('#sentence').waitFor();
+  await becomes(async () => stepInLink(page), null);
 });
 
 test('the worker computes the walk of a long sentence', async () => {

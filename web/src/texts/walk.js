@@ -71,7 +71,7 @@ export const steps = [
     says: ({ word, place, positions }) =>
       ({
         adds: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
-        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This one does not: it turns two other vectors by these angles. The next step explains these two vectors. The picture shows one of them, before and after its turn.`,
+        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This model does not: it turns two other vectors by these angles, which the next step explains. The picture shows one of the two, before and after its turn.`,
         nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every position. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',
@@ -84,7 +84,7 @@ export const steps = [
         learned
           ? `Each layer has several heads. This is head ${head} of layer ${layer}.`
           : `Several heads look at the words. This is head ${head}.`,
-        'It makes two short vectors from every word: a query (what it looks for) and a key (what it can be found by). Multiply their matching numbers, and add up the products. The sum is the score.',
+        'The head makes two short vectors from every word: a query (what the word looks for) and a key (what it can be found by). Multiply their matching numbers, and add up the products. The sum is the score.',
         !best
           ? ''
           : best.itself
@@ -99,7 +99,7 @@ export const steps = [
           ? `The query asks what followed ${word} last time. ${learned && layer > 1 ? 'The keys know, because layer 1 has copied the previous word into each word.' : ''}`
           : '',
         same
-          ? 'Nothing has been learned here, so query and key are the same. Both are simply a part of the vector that the layer reads.'
+          ? 'Nothing has been learned here, so query and key are the same vector: simply a part of what the layer reads.'
           : '',
         learned && layer > 1 && best?.is !== 'followed'
           ? `Layer ${layer} reads ${layer === 2 ? 'the result of layer 1' : 'the results of the layers before it'}.`
@@ -194,7 +194,7 @@ export const steps = [
             .filter(Boolean)
             .join(' '),
     more: () =>
-      'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move. “Leave the walk” brings the first picture back.',
+      'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move.',
     chapter: 'transformer.next-word',
     link: (number) => `In chapter ${number} the model continues your text`,
   },
@@ -233,8 +233,8 @@ export const stage = {
   another: 'another order',
   withPositions: 'With positions',
   withoutPositions: 'Without positions',
-  written: 'its output in the written order',
-  shuffled: 'its output after shuffling',
+  written: 'output in the written order',
+  shuffled: 'output after shuffling',
   differ: 'They differ by up to',
 };
 
