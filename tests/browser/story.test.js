@@ -359,12 +359,12 @@ test('a part that the lesson leaves out opens by a click, and by a link to its f
 test('the short path leads from figure to figure', async () => {
   const page = await site.visit('#at=opening');
   const contents = page.getByRole('navigation', { name: 'Contents' });
-  await contents.getByRole('link', { name: /^Short path: 13 figures/ }).click();
+  await contents.getByRole('link', { name: /^Short path: 12 figures/ }).click();
   const step = (/** @type {string} */ name) => page.getByRole('link', { name, exact: true });
-  await step('1 of 13 ›').click();
+  await step('1 of 12 ›').click();
   await page.locator('#pooling-figure .picture').waitFor();
   await page.waitForURL(/at=pooling\.pooling-figure$/);
-  await step('2 of 13 ›').click();
+  await step('2 of 12 ›').click();
   await page.waitForURL(/at=self-attention\.weights$/);
   await page.locator('#weights .picture').waitFor();
 });

@@ -91,7 +91,6 @@ export const shortPath = [
   'opening.sentence',
   'pooling.pooling-figure',
   'self-attention.weights',
-  'self-attention.stages',
   'order.shuffle',
   'encoding.encoding-heatmap',
   'encoding.encoding-schemes',
