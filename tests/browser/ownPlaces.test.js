@@ -7,7 +7,7 @@ import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { choose, filesOf, gpt2, kRecorded, tokenizer } from './ownModel.js';
-import { becomes, matches, openTestSite, settled } from './site.js';
+import { becomes, numberOf, openTestSite, settled } from './site.js';
 
 /** @import { BrowserContextOptions } from 'playwright-core' */
 /** @import { ChosenFile } from './ownModel.js' */
@@ -82,7 +82,7 @@ test('a learned table is shown next to the sinusoid, with its products and compo
         .innerText(),
     /position 1, column 2/,
   );
-  const value = Number((await shown.innerText()).replace('−', '-'));
+  const value = numberOf((await shown.getAttribute('data-value')) ?? '');
   assert.ok(Math.abs(value - table()[22]) < 1e-8, `${value}`);
   const shares = await figure
     .getByRole('list', { name: /^Your model’s table/ })

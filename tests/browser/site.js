@@ -472,7 +472,7 @@ export async function shownValue(heatmap) {
   const readout = await heatmap.getAttribute('aria-describedby');
   const value = heatmap.page().locator(`[id="${readout}"] [data-value]`);
   await value.waitFor();
-  return numberOf((await value.textContent()) ?? '');
+  return numberOf((await value.getAttribute('data-value')) ?? '');
 }
 
 /**
@@ -503,7 +503,7 @@ export async function readCells(heatmap, [rows, columns]) {
       );
       // Svelte updates the readout in a microtask, before this function continues.
       await undefined;
-      texts.push(readout.querySelector('[data-value]')?.textContent ?? '');
+      texts.push(readout.querySelector('[data-value]')?.getAttribute('data-value') ?? '');
     }
   }
   // Restores the method of all elements.

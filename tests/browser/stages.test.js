@@ -60,7 +60,7 @@ test('the terms of a number add up to it and highlight their sources', async () 
 test('a lock stays while the pointer passes over other matrices', async () => {
   const page = await site.visit(`#${text}`);
   await heatmap(page, /^Scores/).click({ position: { x: 5, y: 5 } });
-  const value = () => page.locator('#stages [data-value]').innerText();
+  const value = () => page.locator('#stages [data-value]').getAttribute('data-value');
   const locked = await value();
   await heatmap(page, /^Values/).hover();
   await becomes(() => value(), locked);

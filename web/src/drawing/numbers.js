@@ -11,6 +11,15 @@ export function exact(value) {
   return typeset(/^[^e]*\.[^e]*$/.test(text) ? text.replace(/\.?0+$/, '') : text);
 }
 
+/**
+ * Formats a number with four significant digits, or with more if its integer part is longer.
+ * @param {number} value
+ */
+export function readable(value) {
+  const digits = Math.abs(value) < 1000 ? 4 : Math.min(15, String(Math.trunc(value)).length);
+  return value === 0 ? '0' : typeset(String(Number(value.toPrecision(digits))));
+}
+
 /** Formats a number with a few digits, for a label. @param {number} value */
 export function brief(value) {
   return value === 0 ? '0' : typeset(String(Number(value.toPrecision(3))));

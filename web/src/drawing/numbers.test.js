@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { brief, compact, counted, exact, inWords, percent, scientific } from './numbers.js';
+import {
+  brief,
+  compact,
+  counted,
+  exact,
+  inWords,
+  percent,
+  readable,
+  scientific,
+} from './numbers.js';
 
 test('exact distinguishes any two neighbouring float32 values', () => {
   const bits = new Uint32Array(1);
@@ -19,6 +28,14 @@ test('numbers have a real minus sign and no unnecessary zeros', () => {
   assert.equal(exact(0), '0');
   assert.equal(exact(1), '1');
   assert.equal(brief(-3.7264), '−3.73');
+});
+
+test('readable numbers have four digits, and no digit before the decimal point is lost', () => {
+  assert.equal(readable(0.160329908), '0.1603');
+  assert.equal(readable(-12.3456), '−12.35');
+  assert.equal(readable(1234567.8), '1234568');
+  assert.equal(readable(1.19209e-7), '1.192e−7');
+  assert.equal(readable(0), '0');
 });
 
 test('wavelengths fit a narrow label', () => {
