@@ -65,7 +65,8 @@ test('the encoding can have its own colour scale, and the legends say so', async
       );
   await becomes(async () => /^X, P and X \+ P/.test((await legends())[0]), true);
   const pale = await red();
-  await page.getByRole('switch', { name: 'separate scale for P' }).check();
+  assert.match((await legends())[0], /^X, P and X \+ P/);
+  await page.getByRole('switch', { name: 'separate colour scale for P' }).check();
   await becomes(async () => (await legends()).length, 3);
   await matches(async () => (await legends()).join(' '), /X and X \+ P\s.*\sP\s+−1\s+1/s);
   await becomes(async () => (await red())[2] < pale[2] - 50, true);

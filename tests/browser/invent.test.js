@@ -101,7 +101,7 @@ test('a link with a broken formula shows the formula and the error, and computes
 
 test('an invented encoding wins a race against no encoding, and its result can be saved as a card', async () => {
   const page = await open({ trainLayers: '1' });
-  await page.getByLabel('Race it in lane B against').selectOption('none');
+  await page.getByLabel('Race it, in lane B, against').selectOption('none');
   await page.getByRole('button', { name: 'Race it' }).click();
   await page.waitForURL(({ hash }) => hash.includes('schemeB=yours'));
   const race = page.locator('#training-race');

@@ -500,7 +500,7 @@ test('a bidirectional model has no next token, and the page says why', async () 
   await shuffle.waitFor();
   await shuffle.evaluate((element) => element.scrollIntoView());
   const verdict = shuffle.locator('.verdict');
-  await verdict.filter({ hasText: 'only the rounding error of 32-bit floats remains' }).waitFor();
+  await verdict.filter({ hasText: 'only by the rounding error of 32-bit floats' }).waitFor();
   const loss = page.getByText(/has no such loss/);
   await unfold(loss);
   await loss.waitFor();

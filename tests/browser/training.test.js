@@ -269,7 +269,7 @@ test('four heads learn to add and one does not, and the passage on heads links t
   await arrival(page, 'training.training-gain');
   await becomes(isAtTheTop, true);
   await guess.getByRole('button', { name: /^Whether the sum has a hundreds digit/ }).click();
-  await guess.getByText('To find out, let them learn.').waitFor();
+  await guess.getByText('To find out, let both models learn.').waitFor();
   await becomes(isAtTheTop, true);
 
   const table = gain.getByRole('button', { name: /with a table/ });

@@ -367,11 +367,11 @@ test('the alignment matches the reference, by hand and random', async () => {
 
 test('the page explains the weights of the alignment', async () => {
   const { figure } = await openFigure('alignment');
-  await figure.getByText(/^Not trained, but set by hand/).waitFor();
+  await figure.getByText(/^The network is set by hand, not trained/).waitFor();
   await figure.getByRole('radio', { name: 'random' }).check({ force: true });
-  await figure.getByText(/^Nothing is trained: [^]* seed\s+1/).waitFor();
+  await figure.getByText(/^Nothing is trained: [^]*\(seed\s+1\)/).waitFor();
   await figure.getByRole('button', { name: 'next seed' }).click();
-  await figure.getByText(/^Nothing is trained: [^]* seed\s+2/).waitFor();
+  await figure.getByText(/^Nothing is trained: [^]*\(seed\s+2\)/).waitFor();
   await figure.getByRole('radio', { name: 'GRU decoder' }).check({ force: true });
   await figure.getByText(/^Bahdanau’s decoder before training, seed\s+2/).waitFor();
 });

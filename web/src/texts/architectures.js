@@ -7,13 +7,13 @@ export const texts = {
       pair
         ? `How does “${pair.other}” hear of “${pair.one}”?`
         : 'How does a word at the end of a sentence hear of a word at the beginning?',
-      'There are three ways. A convolutional network ([CNN]) looks through a slit a few words wide. The width is its [kernel size]. To reach further it needs layers upon layers. A recurrent network ([RNN]) reads one word after another and passes its memory on from word to word. In self-attention each word looks directly at every other.',
+      'There are three ways to connect words. A convolutional network ([CNN]) looks through a slit a few words wide. The width is its [kernel size]. To reach further it needs layers upon layers. A recurrent network ([RNN]) reads one word after another and passes its memory on from word to word. In self-attention each word looks directly at every other.',
     ].join(' '),
     'What counts is how many connections a message must pass, one after the other, until some part of the network has heard of both words. On each connection a bit of the message is lost. In training the [gradient] runs back over the same connections, and it fades, too. Long paths are hard to learn. Pick two words, and count. (⌈ ⌉ means rounded up.)',
   ],
   costs: [
     'Direct connections have their price. Attention compares all pairs, so twice the words make four times the pairs. CNN and RNN do the same amount of work for each word, so twice the words make twice the work. But their work grows as the square of the width d, because each of d inputs contributes to each of d outputs. The same is true of attention’s own projections.',
-    'So compare the number of words n with d (128 in the page’s own model). With its four projections (for queries, keys, values and the output), attention costs n/d + 2 times as much as an RNN, and so always more than twice as much. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
+    'So compare the number of words n with the width d (128 in the page’s own model). With its four projections (for queries, keys, values and the output), attention costs n/d + 2 times as much as an RNN, and so always more than twice as much. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
   ],
   predict: {
     question:
@@ -22,7 +22,7 @@ export const texts = {
       rnn: {
         says: 'The RNN: its 4,096 steps have to wait for each other',
         reply:
-          'The steps do have to wait, but on one thread everything waits for everything else. Waiting costs time only if other processors could work meanwhile, as on a graphics card with thousands of them.',
+          'The steps do have to wait. But one thread does one thing after the other anyway. Waiting costs time only if other processors could work meanwhile, as on a graphics card with thousands of them.',
       },
       attention: {
         says: 'Attention: it has more to do',
@@ -31,7 +31,7 @@ export const texts = {
       same: {
         says: 'About the same: both read 4,096 words',
         reply:
-          'Reading is the smallest part of the work. An RNN meets each word once, but attention meets each pair.',
+          'Reading is the smallest part of the work. An RNN meets each word once, but attention compares every pair of words.',
       },
     },
   },
@@ -43,7 +43,7 @@ export const texts = {
         : `Timed here, the RNN took ${seconds[0]} and attention ${seconds[1]}.`
     }`,
   times: [
-    'Counting is one thing, time is another. On a graphics card, all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle, n times in a row. That is why attention has won: it can be trained faster on such machines. But what about *one* thread, as in this browser?',
+    'Counting is one thing, time is another. On a graphics card, all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle at each of its n steps. That is why attention has won: such machines train it faster. But what about *one* thread, as in this browser?',
   ],
   more: 'Measured in this browser',
   time: 'Time both in this browser',

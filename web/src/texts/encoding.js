@@ -3,13 +3,13 @@ export const texts = {
   question: 'How can a handful of numbers say where a word is?',
   lead: [
     'Why not simply write 0, 1, 2, 3 … next to the words? Because the numbers grow without end: the 5,000th word would carry a number that drowns out all others. Fractions of the length, from 0 to 1, do not work either, because the same step would be a different distance in every sentence.',
-    'A clock has solved this. Its hands never leave the dial. Yet together, hours, minutes and seconds tell apart all 43,200 seconds of half a day. The fast hand tells one second from the next, and the slow hand tells morning from noon. Binary numbers do the same. In 000, 001, 010, 011 the last digit changes at each step, and the digit before it half as often.',
-    'The encoding of the first Transformer is such a clock. Picture each pair of columns as one clock hand that starts at 12. Its two numbers say where the tip is: the sine says how far to the right, the cosine how far up. The fastest hand turns once in 2π (about 6.3) positions. In the formula below, i is the position, and j counts the hands. Move the slider of the base b, and watch the right half of the map.',
+    'A clock solves this problem. Its hands never leave the dial. Yet together, hours, minutes and seconds tell apart all 43,200 seconds of half a day. The fast hand tells one second from the next, and the slow hand tells morning from noon. Binary numbers do the same. In 000, 001, 010, 011 the last digit changes at each step, and the digit before it half as often.',
+    'The encoding of the first Transformer works like a clock. Picture each pair of columns as a clock hand that starts at 12. Its two numbers say where the tip is: the sine says how far to the right, the cosine how far up. The fastest hand turns once in 2π (about 6.3) positions. In the formula below, i is the position, and j counts the hands. Move the slider of the base b, and watch the right half of the map.',
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string }} clock */
   waves: ({ factor, pairs, slowest, width, base }) => [
-    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover distances from one word to a whole book. If each hand took 1,000 positions *longer* for a turn than the hand before (6, 1,006, 2,006 …), one hand would be fast and all others slow.`,
-    `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
+    `How fast should each clock hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover distances from one word to a whole book. If each hand took 1,000 positions *longer* for a turn than the hand before (6, 1,006, 2,006 …), one hand would be fast and all others slow.`,
+    `What does the [base] b do? It decides how slow the slowest clock hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
   ],
   bases: {
     title: (/** @type {string} */ width) => `The slowest hand, with d = ${width}:`,
@@ -17,7 +17,7 @@ export const texts = {
   },
   predict: {
     question:
-      'Keep only the fastest hand, sin i and cos i. Which position can hardly be told apart from position 0?',
+      'Keep only the fastest clock hand, sin i and cos i. Which position can hardly be told apart from position 0?',
     choices: {
       opposite: {
         says: '22',
@@ -42,20 +42,20 @@ export const texts = {
   more: 'How alike two positions are',
   similarity: [
     'How alike are two positions? Take the [dot product] of their rows. The product depends only on how far apart the two are. It is largest on the diagonal, and the same along each line parallel to it. So nearness is in these numbers, though nobody put it there.',
-    'This is exactly true for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
+    'Exactly this is true only for the encodings alone. In a layer, encodings are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. The figure shows only the last part.',
   ],
 
   /** @param {{ near: string, nearly: string, far: string, alike: string }} found */
   uneven: ({ near, nearly, far, alike }) =>
-    `The product does not fall evenly with distance. When a fast hand comes round again, positions look more alike again. Here the product of two positions that are ${far} apart is ${alike}, and the product of two only ${near} apart is ${nearly}. Choose a cell of row 0: the curve shows both products.`,
+    `The product does not fall evenly with distance. When a fast clock hand comes round again, positions look more alike again. Here the product of two positions that are ${far} apart is ${alike}, and the product of two only ${near} apart is ${nearly}. Choose a cell of row 0: the curve shows both products.`,
 
   schemes: [
     'There are other ways to encode positions. They differ in where the position enters. It can be *added to the word* before the first layer, as waves or as a learned table. (This changes the word’s numbers, but the projections can learn to tell the two apart.) It can be *added to the score*, as a number for each distance, which is fixed (ALiBi) or learned (T5, where long distances share a number). It can be *added to the key*, as a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE). Then a score depends on the two words and on how far apart they are.',
-    'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions: compare these. The right one shows that the attention changes. It does not show which way is better, because the projections were trained for at most one.',
+    'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions: compare these. The right picture shows that the attention changes, but not which way is better, because the projections were trained for at most one way.',
   ],
   longer: [
-    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. Linear, YaRN and Llama 3 affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, this angle is 1 whatever b is, and for the last hand it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by a factor of 1 + c · (L/T − 1). Here T is the trained length, L is the length of the text, and c is a number to choose. With c = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger c slows those hands more, but it slows the last hand too much: by a factor of 13 if c = 4 and L is four times T.',
-    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as in *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, beginning at the last hand with 32 turns or more and ending at the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of each speed. The limits of 32, 4 and 1 were found by experiment. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They show the slowing, not the speed, so changes by equal amounts appear as curves, not as straight lines.)',
+    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow clock hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. Linear, YaRN and Llama 3 affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, this angle is 1 whatever b is, and for the last hand it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by a factor of 1 + c · (L/T − 1). Here T is the trained length, L is the length of the text, and c is a number to choose. With c = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger c slows those hands more, but it slows the last hand too much: by a factor of 13 if c = 4 and L is four times T.',
+    '*YaRN* and *Llama 3* decide for each clock hand separately. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as in *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, beginning at the last hand with 32 turns or more and ending at the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of each speed. The limits of 32, 4 and 1 were found by experiment. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They show the slowing, not the speed, so changes by equal amounts appear as curves, not as straight lines.)',
   ],
   invent: 'Invent one yourself',
   yours: 'The card for your own formula',
@@ -66,8 +66,8 @@ export const texts = {
     cards: 'With the settings of the cards',
     model: 'With the settings of a large model',
     shorter: (/** @type {number} */ length) =>
-      `In the cards NTK slows the hands less, because their text has only ${length} positions.`,
-    few: 'With so few turns, Llama 3 slows every hand, and YaRN slows every hand except the fastest. If no hand makes 32 turns, YaRN treats the fastest hand as if it made 32.',
+      `In the cards NTK slows the hands less, because the text in the cards has only ${length} positions.`,
+    few: 'With so few turns, Llama 3 slows every clock hand, and YaRN slows every hand except the fastest. If no hand makes 32 turns, YaRN treats the fastest hand as if it made 32.',
   },
   nothing: 'Nothing to compare yet. Type a word or two above.',
 
@@ -102,12 +102,12 @@ export const texts = {
       drawn: 'a row for each position',
       where: 'on the words, before the first layer',
       users: 'BERT, GPT-2',
-      good: 'texts of a fixed length, without a base to choose',
+      good: 'texts of a fixed length; there is no base to choose',
       beyond: 'the table ends, so there is no row',
     },
     alibi: {
       idea: 'The further away a key is, the more is subtracted from its score.',
-      drawn: 'a number for each pair, for head 1, the steepest',
+      drawn: 'a number for each pair of positions (in head 1, the steepest)',
       where: 'on the scores, steeper in some heads than in others',
       users: 'BLOOM, MPT',
       good: 'texts longer than in training; nothing to learn',
@@ -115,7 +115,7 @@ export const texts = {
     },
     t5: {
       idea: 'Each short distance has its own learned number. Longer distances are grouped into ranges, with one number for each range.',
-      drawn: 'a number for each pair',
+      drawn: 'a number for each pair of positions',
       where: 'on the scores, with numbers for each head',
       users: 'T5 and its relatives',
       good: 'few numbers, and each head learns how far to look',
@@ -131,39 +131,39 @@ export const texts = {
     },
     rotary: {
       idea: 'Queries and keys are turned by an angle for their position. Their product depends on how far apart they are.',
-      drawn: 'cosines, then sines, of the angles: a row for each position',
+      drawn: 'a row for each position: cosines of the angles, then sines',
       where: 'on queries and keys, in every layer',
       users: 'Llama, Mistral, Qwen, and the model on this page',
       good: 'distances; nothing to learn, and words stay as they are',
-      beyond: 'slow hands reach angles that were never seen, and the model soon fails',
+      beyond: 'slow clock hands reach angles that were never seen, and the model soon fails',
     },
     linear: {
-      idea: 'All hands are slowed by the same factor, so more positions fit within the same angles.',
-      drawn: 'cosines, then sines, of the angles: a row for each position',
+      idea: 'All clock hands are slowed by the same factor, so more positions fit within the same angles.',
+      drawn: 'a row for each position: cosines of the angles, then sines',
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
       good: 'a simple rule that needs a little more training',
       beyond: 'multiplies the trained length by the rule’s factor, but neighbours blur',
     },
     dynamic: {
-      idea: 'Once the text is too long, the base grows: slow hands slow down, and fast ones hardly change.',
-      drawn: 'cosines, then sines, of the angles: a row for each position',
+      idea: 'If the text is too long, the base grows. Slow clock hands become slower, and fast ones hardly change.',
+      drawn: 'a row for each position: cosines of the angles, then sines',
       where: 'on queries and keys, in every layer',
       users: 'the first Qwen, for longer texts than in training',
       good: 'short texts stay exactly as they were',
       beyond: 'stretches further as the text grows',
     },
     yarn: {
-      idea: 'Fast hands keep their speed, slow hands are slowed, and hands in between are slowed less. Scores are sharpened.',
-      drawn: 'cosines, then sines, of the angles: a row for each position',
+      idea: 'Fast clock hands keep their speed, slow hands are slowed, and hands in between are slowed less. Scores are sharpened.',
+      drawn: 'a row for each position: cosines of the angles, then sines',
       where: 'on queries and keys, in every layer',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
       good: 'the order of nearby words stays exact; little training is enough',
       beyond: 'multiplies the trained length by the rule’s factor',
     },
     llama3: {
-      idea: 'Like YaRN, but a hand keeps its speed if it makes at least four turns. Between four turns and one, the fewer turns a hand makes, the more it is slowed.',
-      drawn: 'cosines, then sines, of the angles: a row for each position',
+      idea: 'Like YaRN, but a clock hand keeps its speed if it makes at least four turns within the trained length. Between four turns and one, the fewer turns it makes, the more it is slowed.',
+      drawn: 'a row for each position: cosines of the angles, then sines',
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',
       good: 'the order of nearby words stays exact, and scores are left as they are',
@@ -172,7 +172,7 @@ export const texts = {
   },
 
   takeaway:
-    'Many hands encode a position: fast ones for short distances and slow ones for long distances. The encodings differ in what they change: the word, the score, the key, or the angle of query and key.',
+    'Many clock hands encode a position: fast ones for short distances and slow ones for long distances. Encodings differ in what they change: the word, the score, the key, or the angle of query and key.',
 };
 
 /** Labels of the controls, and notes below the comparison of schemes. */
@@ -185,11 +185,11 @@ export const labels = {
   clip: 'vectors for distances up to',
   /** @param {{ head: number, heads: number, layer: number, rotary: boolean, seed: number }} given */
   learned: ({ head, heads, layer, rotary, seed }) =>
-    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. All learned tables contain random numbers (standard deviation 1, seed ${seed}).`,
+    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. Tables that a model would learn contain random numbers (standard deviation 1, seed ${seed}).`,
   /** @param {{ head: number, heads: number, identity: boolean, seed: number }} given */
   untrained: ({ head, heads, identity, seed }) => {
     const projections = identity ? 'identity' : `random (seed ${seed})`;
-    return `Head ${head + 1} of ${heads}; the projections are ${projections}. No model was trained here: tables that a model would learn contain random numbers (standard deviation 1, seed ${seed}).`;
+    return `Head ${head + 1} of ${heads}; the projections are ${projections}. No model was trained here, so tables that a model would learn contain random numbers (standard deviation 1, seed ${seed}).`;
   },
   /** @param {number} tokens */
   first: (tokens) => `Only the first ${tokens} tokens are compared.`,

@@ -49,9 +49,9 @@ export const glossary = {
   gradient:
     'How much a result changes if one number is moved a little. Learning depends on the gradient: where it is 0, nothing can be learned.',
   entropy:
-    'How widely a row of weights is spread, in bits. 0 means all on one token, 1 is like an even split between two, 2 among four, 3 among eight.',
+    'How widely a row of weights is spread, in bits. 0 means that one token gets everything, 1 is like an even split between two tokens, 2 between four, and 3 between eight.',
   'mean distance':
-    'How many positions away a token looks on average. Each distance counts by its attention weight.',
+    'How many positions away a token looks on average. The more attention goes to a distance, the more that distance counts.',
   'largest weight': 'How much attention a row gives its favourite token, averaged over all rows.',
   Xavier:
     'A way to choose the random numbers that training starts from. Their size is chosen so that vectors grow neither larger nor smaller from layer to layer. Named after Xavier Glorot.',
@@ -61,13 +61,13 @@ export const glossary = {
   'the core': 'The C++ library that computes every number on this page, here in your browser.',
   equivariant:
     'Permutation equivariant: shuffle the input, and the output is shuffled in the same way.',
-  loss: 'How surprised a model is by the right answer: the logarithm of 1 divided by the probability that it gave to that answer. 0 means that it was certain, and right.',
+  loss: 'How surprised a model is by the right answer: the logarithm of 1/p, where p is the probability that it gave to that answer. A loss of 0 means that it was certain, and right.',
   wavelength: 'How many positions it takes for a wave to repeat, or for a clock hand to turn once.',
   base: 'The number b that sets the speed of the slowest clock hand, and how much slower each hand is than the one before it. With many hands, the slowest takes nearly 2π · b positions for one turn.',
   'geometric series':
     'A series in which each number is the previous one times the same factor, as in 1, 10, 100, 1000.',
   rotary:
-    'RoPE: queries and keys are turned, pair by pair of columns, by an angle that grows with the position.',
+    'RoPE: each pair of columns in a query or key is turned by an angle that grows with the position.',
   residual:
     'The input of a layer is added to its output. So a layer says only what should change, and nothing gets lost.',
   'layer normalisation':
@@ -76,7 +76,7 @@ export const glossary = {
     'Two projections with a bend, such as ReLU, between them, applied to each token separately. The first makes the vector wider, and the second makes it as narrow as before.',
   ReLU: 'The simplest bend: numbers below 0 become 0, and the rest stay as they are. Without a bend, two projections could do no more than one. (GELU is the same with a rounded corner.)',
   encoder:
-    'The part of a model that reads. It takes in all tokens at once, and each may look at all others.',
+    'The part of a model that reads. It takes in all tokens at once, and each token may look at all others.',
   decoder:
     'The part of a model that writes. It writes one token at a time, and no token may look ahead.',
   cache: 'Keys and values of earlier tokens, kept so that they need not be computed again.',
@@ -96,6 +96,6 @@ export const glossary = {
   AdamW:
     'A rule for training. It follows the mean of the latest gradients, moves all learned numbers about equally far, and pulls them a little towards 0.',
   float32:
-    'How computers usually write numbers with a fraction: in 32 bits, about seven decimal digits.',
+    'The usual way to store numbers with a fraction: 32 bits, which give about seven decimal digits.',
   SIMD: 'Single instruction, multiple data: one instruction of the processor works on four or more numbers at once.',
 };

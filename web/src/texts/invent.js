@@ -14,8 +14,8 @@ export const texts = {
     random: 'random rows',
   },
   fields: {
-    added: 'added to the word: column k of position i',
-    bias: 'added to the score: query i, key j, head h',
+    added: 'added to column k of the word at position i',
+    bias: 'added to the score of query i and key j in head h',
   },
   empty: 'nothing',
   knownTitle: 'what a formula may contain',
@@ -82,7 +82,7 @@ export const texts = {
     /** @param {{ near: string, far: string, distance: number }} values */
     summary: ({ near, far, distance }) =>
       `Mean at distance 0: ${near}; at distance ${distance}: ${far}.`,
-    band: 'The line shows the mean over all pairs of positions at a distance. The band reaches from the smallest value to the largest.',
+    band: 'For each distance, the line shows the mean over all pairs of positions, and the band reaches from the smallest value to the largest.',
   },
 
   verdicts: 'What the core measures',
@@ -91,8 +91,8 @@ export const texts = {
   questions: {
     distinct: 'Are all positions distinct?',
     stationary: 'Does similarity depend on distance alone?',
-    linear: 'Is a shift a fixed linear map?',
-    bounded: 'Does it stay bounded?',
+    linear: 'Does one matrix shift all positions?',
+    bounded: 'Do the numbers stay bounded?',
   },
   answers: {
     /** @param {{ distance: string, pair: [number, number], length: string, n: number, yes: boolean }} found */
@@ -117,11 +117,11 @@ export const texts = {
   computed:
     'The core computes the products, differences, means and sums of squares. The page takes square roots, and divides to get percentages.',
   removed:
-    'In each row, all columns have the same number. The models of chapter 8 subtract the mean of a row before they attend (layer norm), so they cannot see this encoding. Let the columns differ: use k.',
+    'In each row, all columns have the same number. The models of chapter 8 subtract each row’s mean before they attend (layer norm), so they cannot see this encoding. To make the columns differ, use k in the formula.',
   onlyBias: 'A bias has no rows, so the questions about rows and shifts do not apply to it.',
 
   race: {
-    lead: 'Race it in lane B against',
+    lead: 'Race it, in lane B, against',
     button: 'Race it',
     needs: 'A race needs a formula that can be computed.',
     /** @param {{ asked: string, task: string }} worlds */

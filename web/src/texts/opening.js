@@ -27,7 +27,7 @@ export const habits = {
     does: 'has learned to look at what followed the same word last time.',
     offer: 'looks at what followed the same word last time',
     measured: (share) =>
-      `In a test with repeated random words, ${share} of this head’s attention went to what had followed the same word last time. A new word has no match, so its attention rests on the first word or is spread.`,
+      `In a test with repeated random words, ${share} of this head’s attention went to what had followed the word last time. A new word has no match, so its attention rests on the first word or is spread.`,
   },
   itself: {
     does: 'has learned to look at its own word.',
@@ -47,7 +47,8 @@ export const texts = {
   unmasked:
     'The model was trained with a mask, which is now off, so it is doing something it never learned.',
   /** @param {number} heads */
-  heads: (heads) => `of ${heads}. All look at your words at the same time, each in its own way.`,
+  heads: (heads) =>
+    `of ${heads}. All heads look at your words at the same time, each in its own way.`,
   teaches:
     'A small language model that attn trained on novels, the Bible and examples from a dictionary shows what attention learns.',
   ask: (/** @type {string} */ size) => `The model is downloaded only if you ask for it (${size}).`,

@@ -16,7 +16,7 @@ export const texts = {
   close: 'Close it',
   embedding: (/** @type {{ d: number }} */ { d }) => [
     `In *self*-attention a sentence looks at itself: each word looks at all the others. A computer works on numbers, so each word first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding]. Here it is a row of your model’s table, plus everything that is added before the first layer.`,
-    'The [tokens|token] are your model’s, including special tokens that represent no text. A piece that continues a word is shown with a hyphen in front. This [layer] does not read those rows directly. It reads the output of the layers before it.',
+    'The [tokens|token] are your model’s, including special tokens that represent no text. A piece that continues a word is shown with a hyphen in front. This [layer] does not read the embeddings directly. It reads the output of the layers before it.',
   ],
   places: {
     learned:
@@ -37,7 +37,7 @@ export const texts = {
   },
   /** @param {number} width @param {Positions} positions */
   sizes: (width, positions) =>
-    `your model’s: width ${width}, ${positions === 'none' ? 'no' : positions} positions`,
+    `from your model: width ${width}, ${positions === 'none' ? 'no' : positions} positions`,
   /**
    * @param {{ name: string, layers: number, heads: number, kvHeads: number | null, width: number,
    *   parameters: string, dtypes: string[], positions: Positions, causal: boolean }} of kvHeads: null
@@ -64,9 +64,9 @@ export const partTexts = {
       `Layer ${layer} of ${layers} in your model.`,
       most ? `The first ${most} tokens are drawn.` : '',
       drawn && drawn < heads
-        ? `Of its ${heads} heads, heads ${first + 1} to ${first + drawn} are drawn.`
+        ? `Of ${heads} heads, heads ${first + 1} to ${first + drawn} are drawn.`
         : '',
-      shared > 1 ? `The heads in each group of ${shared} share their keys and values.` : '',
+      shared > 1 ? `Every ${shared} heads share one set of keys and values.` : '',
       rms
         ? 'The model’s normalisations divide by the root mean square, and do not subtract the mean.'
         : '',
@@ -92,7 +92,7 @@ export const partTexts = {
   },
   order: {
     layer:
-      'The first layer of your model: its attention over the embeddings of the tokens, without a window.',
+      'The figure shows the first layer of your model: attention over the tokens’ embeddings, without a window.',
     learned: 'the positions that your model has learned',
     sinusoidal: 'sinusoidal positions',
     rotary: 'rotary positions',
@@ -111,7 +111,7 @@ export const partTexts = {
       'The input of the layer already includes your model’s own positions. The other encodings are applied on top.',
     normalises:
       'Your model normalises queries and keys. The other encodings are shown without this normalisation.',
-    rest: 'The tables of the other encodings are random numbers (with standard deviation 1). So compare the left pictures, which show how the encodings differ.',
+    rest: 'Nothing has been learned for the other encodings, so their tables contain random numbers (standard deviation 1). Compare the left pictures, which show how the encodings differ.',
   },
 };
 
@@ -121,7 +121,7 @@ export const placeTexts = {
   coming: 'Not computed yet.',
   lead: {
     learned:
-      'Your model was given no waves. It has a table with a row for each position, and learned all the numbers in it. Next to it is a table of the same size that was designed, not learned: the sinusoid. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
+      'Your model was given no waves. It has a table with a row for each position, and learned all the numbers in it. The second table has the same size, but was designed, not learned: it is the sinusoid. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
     rotary:
       'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some pairs down, so that the model can read longer texts than it was trained on. The figure shows the speeds with and without this rule.',
     sinusoidal:
@@ -163,7 +163,7 @@ export const placeTexts = {
     `The first three components, at positions 0 to ${n - 1}: one path through space, with stronger colours for later positions.`,
   turn: 'turn it',
   waves:
-    'The waves in the table’s columns. A wave has one, two or more periods over all positions. For each number of periods, the chart shows how much of the variation such waves account for.',
+    'This chart shows the waves in the table’s columns. Each wave has one, two or more periods over all positions. For each number of periods, you see how much of the table’s variation such waves account for.',
   strongest: 'The strongest:',
   wave: (/** @type {{ k: string, every: string, share: string }} */ { k, every, share }) =>
     `${k} ${k === '1' ? 'period' : 'periods'} of ${every} positions: ${share}.`,

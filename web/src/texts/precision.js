@@ -26,8 +26,8 @@ export const texts = {
     'Exact encodings have products that depend only on how far apart two positions are. So if you slide a window of sixteen neighbours along the positions, its attention weights should not change at all. With the usual code the weights drift. Below position 10,000 they hardly change, but at positions in the millions they change by thousandths. From 2^{24} on, the last point of the curve, float32 cannot even represent odd positions. Each is rounded to an even neighbour and shares its encoding.',
   ],
   fewer: [
-    'For each new word, a model that writes has to read the keys and values of all earlier words. It waits for its memory more than for its arithmetic. So stored numbers are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8, a whole number from −127 to 127. For each row, one more number is stored: the value of one unit.',
-    'Below, the keys are stored in this way, as in the core’s cache. Queries are not stored in the cache, so they are left in float32, as are sums and softmax.',
+    'For each new word, a model that writes has to read the keys and values of all earlier words. It spends more time waiting for memory than calculating. So stored numbers are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8, a whole number from −127 to 127. Each row of int8 numbers also stores how much one unit is worth.',
+    'Below, the keys are stored in fewer bytes, as in the core’s cache. Queries are not stored, so they stay in float32, as do sums and softmax.',
   ],
   guess: {
     question: 'bfloat16 and float16 both take two bytes. Which is closer to the original number?',
@@ -44,7 +44,8 @@ export const texts = {
       },
       same: {
         says: 'Both are equally close',
-        reply: 'Both types have 16 bits, but the bits are divided differently.',
+        reply:
+          'Both types have 16 bits, but float16 spends fewer of them on the range and more on digits.',
       },
     },
   },

@@ -21,5 +21,5 @@ export const texts = {
   /** @param {{ tested: number }} at */
   tested: ({ tested }) => `The longer examples were tested after step ${tested}.`,
   change: 'Change the formula',
-  same: 'Anyone who opens your link gets the same checksums, so results can be compared.',
+  same: 'Anyone who opens your link gets the same checksums, so you can compare results.',
 };

@@ -2,7 +2,7 @@
 export const texts = {
   question: 'How can “five words back” be computed from any position?',
   lead: [
-    'Five positions after 10 comes 15, and five after 1,000 comes 1,005. Is there a rule that leads from the encoding of the first position to the encoding of the second? The rule would have to be a matrix M_{δ}, which turns the row of position i into the row of position i + δ. A [projection] is such a matrix, and a model can learn it. With the right matrix it could look “five words back”.',
+    'Five positions after 10 comes 15, and five after 1,000 comes 1,005. Is there one rule that leads from any position’s encoding to the encoding five positions later? Such a rule would be a matrix M_{δ}, which turns the row of position i into the row of position i + δ. A [projection] is such a matrix, and a model can learn it. With the right matrix it could look “five words back”.',
   ],
   clock: [
     'Move a clock on by five minutes. Each hand turns by its own angle, and that angle is the same whatever the time was. So “five later” is the same rule everywhere: one turn for each pair of columns. Written as a table of numbers, the rule is the matrix M_{δ}, which takes the encoding of *any* position i to the encoding of i + δ. In the formula below, ω_{j} is how far hand j turns from one position to the next.',
@@ -25,7 +25,7 @@ export const texts = {
       },
       same: {
         says: 'The same matrix',
-        reply: 'Exactly, and the same holds for every other position.',
+        reply: 'Exactly, and this matrix works for every other position, too.',
       },
     },
   },
@@ -33,12 +33,12 @@ export const texts = {
   same: ({ delta, largest }) =>
     `The core turned the encodings of positions 1,000 to 1,059 with the same matrix, for δ = ${delta}. Each number agrees with the encoding of the target position to within ${largest}.`,
   odd: (/** @type {{ given: number, drawn: number }} */ { given, drawn }) =>
-    `The last of ${given} columns is a sine without a cosine, and no matrix leads from it alone to the shifted sine. So the figure uses ${drawn} columns.`,
+    `The last of ${given} columns is a sine without a cosine, and no matrix leads from this sine alone to the shifted sine. So the figure uses ${drawn} columns.`,
   /** @param {'two' | 'one' | 'none'} words number of the sentence's words that are drawn */
   rotary: (words) => [
-    '[Rotary|rotary] positions add nothing to the words. Instead they turn each query by the angles of its position, and each key by the angles of its own position. Each pair of numbers is a hand, and the position says how far it is turned.',
+    '[Rotary|rotary] positions add nothing to the words. Instead they turn each query by the angles of its position, and each key by the angles of its own position. Each pair of numbers is a clock hand, and the position says how far it is turned.',
     'The dot product of two hands depends on their lengths and on the angle *between* them. Move both words by five positions, and both hands turn by the same angle. The angle between them stays the same, and so does the score.',
-    'So the score of two words depends on how far apart they are, but not on where they are, whatever the projections are. In the formula below, i is the position of the query, m is the position of the key, and φ_{j} is the angle between the two hands before they are turned.',
+    'So the score of two words depends on how far apart they are, not on where they are, whatever the projections are. In the formula below, i is the position of the query, m is the position of the key, and φ_{j} is the angle between the two hands before they are turned.',
     {
       two: 'Below are two words of your sentence, as a query and a key. A model’s vectors would be too long to draw, so each word has eight numbers made from its letters. Move either word, or both.',
       one: 'Your sentence has only one word to use. Below, it is both the query and the key. A model’s vector would be too long to draw, so here the word gets eight numbers made from its letters. Move the query, the key, or both.',
@@ -50,7 +50,7 @@ export const texts = {
     place: 'position of the key (both words move)',
   },
   takeaway:
-    'A shift by δ turns each pair by its own fixed angle, the same from every position. Such a turn needs both the sine and the cosine.',
+    'A shift by δ turns each pair of columns by a fixed angle, whatever the position. Such a turn needs both the sine and the cosine.',
 };
 
 /** Labels of the controls. */

@@ -6,14 +6,14 @@ export const texts = {
     learned: (/** @type {{ d: number, layer: number, bytes: boolean }} */ { d, layer, bytes }) => [
       `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding]. Here it is a row of a table that was learned from novels, the Bible and examples from a dictionary.`,
       [
-        'Common words have a row of their own. Other words are split into pieces. Words and pieces are called [tokens|token]. A piece that continues a word is shown with a hyphen in front.',
+        'Each common word has its own row of numbers. Other words are split into pieces. Words and pieces are called [tokens|token]. A piece that continues a word is shown with a hyphen in front.',
         ...(bytes ? ['A character without a row is split into its bytes, such as <e6>.'] : []),
         'A model has several [layers|layer], one after the other.',
         layer === 1
-          ? 'You are looking at the first layer. It reads these rows, each scaled to the same size (*normalised*).'
+          ? 'You are looking at the first layer, which reads the embeddings, each scaled to the same size (*normalised*).'
           : layer === 2
-            ? 'You are looking at layer 2. It no longer reads these rows: it reads the output of layer 1.'
-            : `You are looking at layer ${layer}. It no longer reads these rows: it reads the output of the layers before it.`,
+            ? 'You are looking at layer 2, which reads the output of layer 1, not the embeddings.'
+            : `You are looking at layer ${layer}, which reads the output of the layers before it, not the embeddings.`,
       ].join(' '),
     ],
     spelled: (/** @type {{ d: number }} */ { d }) => [
@@ -44,7 +44,7 @@ export const texts = {
         : 'Suppose a word wants to know what followed it last time. How can it find that?',
       'Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. These are three different things, and attention has a vector for each. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.',
     ].join(' '),
-    `All three are made from the same vector X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of the two words has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text: the key of a word need not be the same as its value.`,
+    `Query, key and value are all made from the same vector X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of the two words has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text: the key of a word need not be the same as its value.`,
   ],
   alike:
     'For now, the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
@@ -58,7 +58,7 @@ export const texts = {
       same: {
         says: 'Yes: two words match equally well from either side',
         reply:
-          'Similarity is the same from both sides. But here the *query* of one word meets the *key* of the other, and in the other direction these are two different vectors. Each word also divides its attention among all words in its own way.',
+          'Similarity is the same from both sides. But here the *query* of one word meets the *key* of the other, and in the other direction two different vectors meet. Each word also divides its attention among all words in its own way.',
       },
       differ: {
         says: 'No: each word decides for itself',
@@ -67,7 +67,7 @@ export const texts = {
       near: {
         says: 'Yes, if they are next to each other',
         reply:
-          'Being near does not make them agree. Even neighbours ask different questions, and each divides its own attention.',
+          'Being near does not make two words agree. Even neighbours ask different questions, and each divides its own attention.',
       },
     },
   },
@@ -77,7 +77,7 @@ export const texts = {
 
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer has several [heads|head], each with its own queries, keys and values.',
-    `More heads hardly cost more, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, the query of one head has ${D} numbers (its [width D]).`,
+    `More heads add hardly any work, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, the query of one head has ${D} numbers (its [width D]).`,
     'In the figure below, three numbers describe each head: its [entropy] (how widely its attention is spread), its [mean distance] and its [largest weight].',
   ],
   gain: {
@@ -92,14 +92,14 @@ export const texts = {
   learned: (/** @type {{ layer: number, layers: number }} */ { layer, layers }) =>
     `Learned projections, from layer ${layer} of ${layers} in the page’s small language model.`,
   identity: (/** @type {{ head: number, from: number, to: number }} */ { head, from, to }) =>
-    `Identity projections: head ${head} compares columns ${from} to ${to} of the unchanged tokens.`,
+    `Identity projections: head ${head} compares columns ${from} to ${to} of the input, unchanged.`,
   random: (/** @type {{ seed: number }} */ { seed }) =>
     `Random projections: each head has its own (Xavier, seed ${seed}). Nothing is trained.`,
 
   masks: [
     'Not every word may look at every other word, for three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are processed together must have the same length, so short ones are padded, and no word should attend to the padding. The *valid length* counts the real words. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
-    'A [mask] sets the score of such a pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row share all the attention. A row still adds up to 1. Only if a *whole* row is masked are all its weights 0, and then the word takes nothing.',
-    'The formula below says all this at once. Q contains the queries as rows, and K the keys. QK^{⊤} contains their [dot products|dot product], the scores of all pairs (⊤ turns a matrix on its side, here so that rows meet rows). The next part explains √D. The mask is added, and [softmax] turns each row into the weights W.',
+    'A [mask] sets the score of an excluded pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row share all the attention. A row still adds up to 1. Only if a *whole* row is masked are all its weights 0. To exclude a pair yourself, turn on “paint cells out” at the figure below.',
+    'The formula below sums this up. Q contains the queries as rows, and K the keys. QK^{⊤} contains their [dot products|dot product], the scores of all pairs (⊤ swaps rows and columns, so that each query meets each key). The next part explains √D. The mask is added, and [softmax] turns each row into the weights W.',
   ],
   masked: {
     /** The comparison is shown only for sentences with at most this many tokens. */
@@ -117,18 +117,18 @@ export const texts = {
 
   stages: (/** @type {{ turns: boolean }} */ { turns }) => [
     `Now step by step, from left to right. The layer reads X and makes queries, keys and values from it.${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D, and a mask removes pairs.`,
-    'Why √D? A score is a sum of D products, some positive and some negative, like a walk of D steps to the left or right. Such a walk ends about √D steps from where it began. Undivided, wide heads would make scores so large that one key takes all.',
-    'Softmax turns each row into weights. Finally each word adds up all values, each multiplied by its weight.',
+    'Why √D? A score is a sum of D products, some positive and some negative, like a walk of D steps to the left or right. Such a walk ends about √D steps from where it began. Undivided, the scores of wide heads would be so large that one key takes all.',
+    'Softmax turns each row of scores into weights. Finally each word adds up all values, each multiplied by its weight.',
   ],
 
   scale: [
-    'A score is a sum of D products, which cancel in part, and it ends about √D away from zero. So with D = 64 the scores of unrelated words are spread eight times as widely as with D = 1.',
+    'A score is a sum of D products. They partly cancel, so the sum is typically about √D away from zero. With D = 64 the scores of unrelated words are spread eight times as widely as with D = 1.',
     'Such a spread of scores is far too wide for softmax. A score that leads by 8 gets a weight e^{8} times as large, which is about 3,000 times. One key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and hardly any weight changes. Learning depends on such changes, the [gradients|gradient]. Where there are none, nothing is learned. Divided by √D, the scores of unrelated words have a spread of about 1, however wide the head is. Trained heads do make larger scores where they have learned that two words belong together.',
   ],
 
   divisors: { label: 'divide scores by', root: '√D', none: 'nothing', width: 'D' },
   alikeScores:
-    'With identity projections a word’s query equals its key, and the product of a vector with itself is large whatever it is divided by. So most of a word’s attention stays at home. Random vectors and learned projections show better what √D does.',
+    'With identity projections a word’s query equals its key, and the product of a vector with itself is large whatever it is divided by. So most of a word’s attention stays with the word itself. Random vectors and learned projections show better what √D does.',
 
   more: {
     scale: 'What happens if scores are not divided by √D',
@@ -136,7 +136,7 @@ export const texts = {
     edit: 'Change one number of a projection',
   },
   edit: [
-    'All of this depends on four matrices: the projections for queries, keys and values, and one for the output. Change one number and see how far the change reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that each word hands over, and W_{o} spreads that change over all columns. In W_{o} itself it changes one column of the output. Training is nothing but many such changes. The numbers start at random. Here they are random numbers of the kind called [Xavier], made from a [seed].',
+    'A layer of attention depends on four matrices: the projections for queries, keys and values, and one for the output. Change one number and see how far the change reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that each word hands over, and W_{o} spreads that change over all columns. In W_{o} itself it changes one column of the output. Training is nothing but many such changes. The numbers start at random. Here they are random numbers of the kind called [Xavier], made from a [seed].',
   ],
   edits: {
     lead: 'Try changing one number in',
@@ -158,7 +158,7 @@ export const labels = {
   /** @param {number} head */
   head: (head) => `head ${head + 1}`,
   nothing: 'nothing',
-  ownScale: 'separate scale for P',
+  ownScale: 'separate colour scale for P',
   /** @param {number} layer */
   input: (layer) => `input of layer ${layer + 1}`,
   normalised: 'normalised',

@@ -6,7 +6,7 @@ export const texts = {
   question: 'Where do the numbers in the matrices come from?',
   lead: [
     'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers (in the formula, θ) is moved a little in the direction that would have made the right answer more probable. This direction is against the [gradient] of the loss, and the [learning rate], η in the formula, sets how far the numbers move. That is a [step]. The rule for such steps is called [AdamW]. If an answer was wrong because a word looked at the wrong word, its query and the key of the right word are moved closer together. After a few hundred steps, attention looks where the answers are.',
-    'Below, two models learn the same task from the same examples in the same order. They start from the same weights, and differ in one thing only. They run side by side, in lanes A and B, in your browser. Right answers are counted on *held-out* examples, which neither of them ever learns from.',
+    'Below, two models learn the same task from the same examples in the same order. They start from the same weights, and differ in one thing only. They run side by side, in lanes A and B. Right answers are counted on *held-out* examples, which neither of them ever learns from.',
   ],
   predict: {
     question:
@@ -20,7 +20,7 @@ export const texts = {
       guess: {
         says: 'It can only guess',
         reply:
-          'Exactly. The model sees which letters there are, but not which blank it is filling, so all ten get the same guess.',
+          'Exactly. The model sees which letters there are, but not which blank it is filling, so all ten blanks get the same guess.',
       },
       nothing: {
         says: 'It learns nothing at all',
@@ -37,7 +37,7 @@ export const texts = {
    *   without positions
    */
   guesses: ({ name, right, blind }) =>
-    `Lane ${name} gets ${right} of 100 answers right, and blind guessing would get ${blind}. The lane does better because it sees which letters are there. But all blanks are the same to it, so each gets the same letter, and its best guess is the letter that occurs most often. Only a position tells a blank which letter belongs there.`,
+    `Lane ${name} gets ${right} of 100 answers right, and blind guessing would get ${blind}. The lane does better because it sees which letters are there. But all blanks look the same to it, so each gets the same letter, and its best guess is the letter that occurs most often. Only a position tells a blank which letter belongs there.`,
   /** @param {{ size: number, unit: string, name: string, right: number, other: string, others: number }} found */
   misled: ({ size, unit, name, right, other, others }) =>
     `With ${size} ${unit}, lane ${name} gets ${right} of 100 right, and lane ${other}, which has no positions, gets ${others}. A model that relies on positions now looks at the wrong positions, and does worse than a model that only guesses.`,
@@ -50,7 +50,7 @@ export const texts = {
     'One head has one row of weights for each blank, so it brings home one blend of everything it looks at. From a blend it is hard to tell which digit came from where. Four heads bring four blends, and each head may look at a single digit.',
   ],
   gainLimits:
-    'We ran this eight times with the learned table, each time for 1,200 steps and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in the other two. But with T5’s bias, one head reached 95 in three out of four runs. It found a blend that suffices, with large weights for the tens digits and small weights for the ones digits. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
+    'We ran this comparison eight times with the learned table, each time for 1,200 steps and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in the other two. But with T5’s bias, one head reached 95 in three out of four runs. It found a blend that is good enough, with large weights for the tens digits and small weights for the ones digits. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
   gainPredict: {
     question:
       'The sum of two two-digit numbers has a hundreds digit (or none), a tens digit and a ones digit. Positions come from a learned table, and there is one layer. What does a single head get right?',
@@ -63,12 +63,12 @@ export const texts = {
       first: {
         says: 'Whether the sum has a hundreds digit, and little else',
         reply:
-          'Exactly. A rough blend says whether the digits are large or small, and that usually shows whether the sum has a hundreds digit. The other two digits have to be exact.',
+          'Exactly. Even a rough blend of digits shows whether they are large or small, and that usually decides whether the sum has a hundreds digit. The other two digits have to be exact.',
       },
       last: {
         says: 'The ones digit: it depends on two digits only',
         reply:
-          'The ones digit does depend on two digits only, and a blend of these two would be enough. Nothing rules out such a blend, but this head does not find it.',
+          'The ones digit does depend on two digits only, and a blend of these two would be enough. Nothing rules out such a blend, but a single head does not find it.',
       },
     },
   },
@@ -76,17 +76,17 @@ export const texts = {
   gained: ({ step, scheme, of: [a, b] }) =>
     `After ${step} steps here with ${scheme}, lane ${a.name} (${a.what}) gets the hundreds, the tens and the ones right in ${a.places.join(', ')} of 100 held-out sums. Lane ${b.name} (${b.what}) gets them right in ${b.places.join(', ')}.`,
   gainTries: {
-    lead: 'Let them learn, 600 steps:',
+    lead: 'Let both models learn for 600 steps:',
     learned: 'four heads and one head, with a table of positions',
     t5: 'four heads and one head, with T5’s bias',
-    press: 'To find out, let them learn.',
+    press: 'To find out, let both models learn.',
   },
   heads: [
-    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step they are smeared.',
-    'Press Play and watch a pattern appear. (“look back” returns to earlier steps.) Choose the clearest head to enlarge it. Each answer is the symbol s with the largest probability p. The formula writes this as argmax.',
+    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step these pictures are blurred.',
+    'Press Play and watch a pattern appear. Choose the clearest head to enlarge it. Each answer is the symbol s with the largest probability p. The formula writes this as argmax.',
   ],
   longer: [
-    'Has the model learned a rule, or a habit? To find out, ask it about examples that are longer than any it was trained on. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set stand for the number of its elements: the number of right answers is divided by the number of answers asked for.',
+    'Has the model learned a rule, or a habit? To find out, ask it about examples that are longer than any it was trained on. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set mean the number of its elements, so the number of right answers is divided by the number of answers asked for.',
     'Now it matters how positions are encoded. Waves and rotations continue beyond the trained length, but with values that the model has never met. Rules based on distance are the same at every position. And a learned table has no row after its last.',
   ],
   more: {
@@ -123,7 +123,7 @@ export const worldTexts = {
   },
   repeat: {
     short: 'repeat',
-    long: 'Random letters in which a run is repeated later. Its position, its length and the gap vary. Once the repeat has begun, the next letter is the one that followed last time. The model needs positions to know what “followed” means, and it needs two layers. The first sees which letter came before each letter, and the second finds where the same letter occurred before. This is called induction, and it is learned suddenly.',
+    long: 'The model sees random letters, some of which are repeated later in the same order. Where the repeat begins, how long it is and how far back the first copy is all vary. Once the repeat has begun, the next letter is the one that followed last time. The model needs positions to know what “followed” means, and it needs two layers. The first layer sees which letter came before each letter, and the second finds where the same letter occurred before. This is called induction, and it is learned suddenly.',
   },
   add: {
     short: 'add',
@@ -169,15 +169,15 @@ export const schemeNames = {
  * @type {Record<import('../training/worlds.js').WorldName, string>}
  */
 export const lengthTexts = {
-  copy: 'With ten letters, “my letter is the tenth before me” and “I am the first blank, my letter is the first” are the same rule. With twenty letters they are not, and nothing that the model has seen says which of the two was meant.',
+  copy: 'With ten letters, two rules work: each blank looks ten letters back, or the first blank takes the first letter, the second blank the second, and so on. With twenty letters only the second rule works, and nothing that the model has seen says which one was meant.',
   reverse:
-    'With ten letters, the last letter is the tenth. With twenty, the tenth letter is in the middle. A model that has learned positions still looks there, and nothing that it has seen tells it not to.',
+    'With ten letters, the last letter is the tenth. With twenty, the tenth letter is in the middle. A model that has learned positions still looks at the tenth letter, and nothing that it has seen tells it not to.',
   sort: 'With more letters there is more to compare, and blanks after the tenth also have to know how many blanks come before them.',
   repeat:
-    'In longer texts a run may begin later, and the gap may be wider. Also, the longer the text, the more often each letter has occurred before by chance. A simple rule looks for the latest copy of one letter. It is right 57 times out of 100 in texts of 32 letters, but only 20 times out of 100 in texts of 128. A better rule looks for the latest copy of two letters in a row. It is right 92 times out of 100 in the short texts, and 82 times in the long ones. If a model’s curve falls faster than both rules do, the model has lost its way. Compare Shaw’s positions or ALiBi with sinusoidal positions.',
+    'In longer texts the repeat may begin later, and the first copy may be further back. Also, the longer the text, the more often each letter has occurred before by chance. A simple rule looks for the latest copy of one letter. It is right 57 times out of 100 in texts of 32 letters, but only 20 times out of 100 in texts of 128. A better rule looks for the latest copy of two letters in a row. It is right 92 times out of 100 in the short texts, and 82 times in the long ones. If a model’s curve falls faster than both rules do, the model has lost its way. Compare Shaw’s positions or ALiBi with sinusoidal positions.',
   add: 'With more digits, carrying works the same way in every column. But each blank has to find its own two digits, at distances that the model has never met.',
   count:
-    'Positions do not matter here, but length does. Attention takes means, and three of ten is a larger fraction than three of forty. This world has no word for more than ten of a kind, so larger counts are not asked for.',
+    'Positions do not matter here, but length does. Attention takes means, and three of ten is a larger fraction than three of forty. This task has no symbol for counts above ten, so larger counts are not asked for.',
   dates: '',
 };
 
@@ -243,9 +243,9 @@ export const player = {
   play: 'Play',
   playTitle: 'Stops at the step in “until step”, or earlier if more steps would change little',
   ended: {
-    right: '. Stopped: both lanes get 100 of 100 answers right.',
+    right: 'Stopped: both lanes get 100 of 100 answers right.',
     still:
-      '. Stopped: one lane gets 100 of 100 answers right, and the other has made no progress for 150 steps.',
+      'Stopped: one lane gets 100 of 100 answers right, and the other has made no progress for 150 steps.',
   },
   pause: 'Pause',
   until: 'until step',
@@ -397,7 +397,7 @@ export const learnedFigure = {
   /** @param {{ lane: string, layer: number, head: number, at: number, token: string }} look */
   looks: ({ lane, layer, head, at, token }) =>
     `In lane ${lane}, the last token looks most at token ${at + 1}, ${token}, in head ${head + 1} of layer ${layer + 1}.`,
-  written: 'Each row is a written character.',
+  written: 'Each row is a character that the model has written.',
   query: 'Each row is a query token.',
   /** @param {number} row @param {string} characters */
   character: (row, characters) => `character _{${row + 1}} (${characters})`,

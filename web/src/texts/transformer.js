@@ -22,7 +22,7 @@ export const texts = {
       all: {
         says: 'All eleven: the new word changes what the others mean',
         reply:
-          'The new word would, if earlier words could see it. But no word looks ahead, so later words never change the keys and values of earlier ones.',
+          'The new word would change the others if they could see it. But no word looks ahead, so later words never change the keys and values of earlier ones.',
       },
       one: { says: 'One: the new word only', reply: 'Exactly.' },
       none: {
@@ -37,7 +37,7 @@ export const texts = {
     `For the ${work.n} tokens drawn below, a model with a cache computes ${work.with} rows of keys and of values, one for each token. Without a cache it computes ${work.without}, because each step starts again from the beginning. The outputs differ by at most ${work.largest}, which is rounding error.`,
   nextWord: [
     'How does a vector become a word? The output vector of the last token is compared with every token of the vocabulary by a [dot product]. [Softmax|softmax] turns these scores into probabilities. One token is drawn and appended, and the process repeats with the longer text. In the formula, h_{n} is the output vector, and E has a row for each token.',
-    'The scores are divided by a [temperature] T first. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high one there are surprises. Only the k most probable tokens (“top k”) can be drawn.',
+    'First the scores are divided by a [temperature] T. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high temperature there are surprises. Only the k most probable tokens (“top k”) can be drawn.',
   ],
   whenLearned: 'The page’s small language model continues your sentence.',
   more: {
@@ -62,7 +62,7 @@ export const texts = {
   /** Sentences that explain how the parameters were set. The keys are as in `setBy`. */
   parameters: {
     spelling: (/** @type {number} */ columns) =>
-      `Not trained, but set by hand: each of the ${columns} columns of the embeddings has two hidden units, and what they add to the score is largest if both words have the same number in this column. Embeddings are made of letters, so words spelled alike find each other wherever they are. Words that mean the same but share no letters, such as “zone” and “Area”, do not.`,
+      `The network is set by hand, not trained. Each of the ${columns} columns of the embeddings has two hidden units, which add most to the score if both words have the same number in that column. Embeddings are made of letters, so words spelled alike find each other wherever they are. Words that mean the same but share no letters, such as “zone” and “Area”, do not.`,
     decoder: (/** @type {number} */ seed) =>
       `Bahdanau’s decoder before training, seed ${seed}: one GRU reads, and another writes. The state of the second GRU before each word is the query. Without training the decoder looks at nothing in particular.`,
   },
@@ -82,7 +82,7 @@ export const labels = {
   someAligned: (all, aligned) => `Of ${all} words, the first ${aligned} are aligned.`,
   /** @param {number} seed */
   random: (seed) =>
-    `Nothing is trained: W_{q}, W_{k} and w_{v} are random, seed ${seed}. Which word looks at which other word is left to chance.`,
+    `Nothing is trained: W_{q}, W_{k} and w_{v} are random (seed ${seed}), so chance decides which word looks at which.`,
   /** @param {number} tokens */
   firstRows: (tokens) => `Each row is one of the first ${tokens} tokens.`,
   rows: 'Each row is a token.',
@@ -110,5 +110,5 @@ export const labels = {
   seed: (seed) => `seed ${seed}`,
   /** @param {{ layer: number, head: number }} shown */
   next: ({ layer, head }) =>
-    `The bars on the right show how probable the model thinks each token is after “{token}”. Choose one to write it. The blue line under a token shows how probable the model found it, and the token’s colour shows how much head ${head + 1} of layer ${layer + 1} looks back at the token.`,
+    `The bars show how probable the model finds each token after “{token}”. Choose a token to write it. In the text, the line under a token shows how probable the model found it, and the token’s colour shows how much head ${head + 1} of layer ${layer + 1} looks back at it.`,
 };

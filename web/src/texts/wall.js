@@ -4,7 +4,7 @@ import { percent } from '../drawing/numbers.js';
 /** @typedef {import('../models/wall/wall.js').Sentence} Sentence */
 
 /** @param {Sentence} sentence */
-const all = ({ length }) => `The mean over tokens 2 to ${length - 1}.`;
+const all = ({ length }) => `This is the mean over tokens 2 to ${length - 1}.`;
 
 /** @param {Sentence} sentence */
 const again = ({ again: count, causal }) =>
@@ -28,7 +28,7 @@ export const measures = {
   previousToken: { name: 'previous token', says: () => 'goes to the previous token', over: all },
   firstToken: {
     name: 'first token',
-    says: () => 'goes to token 0, where a head rests if it finds nothing',
+    says: () => 'goes to the first token, where a head rests if it finds nothing',
     over: all,
   },
   sameToken: {
@@ -45,14 +45,14 @@ export const measures = {
   place: {
     name: 'position alone',
     says: () =>
-      'stays at the same positions when the words are put in reverse order, and so depends on positions alone (of the two weights of each key, the smaller one counts)',
+      'stays at the same positions when the words are put in reverse order, and so depends on positions alone (each key counts with the smaller of its two weights)',
     over: all,
   },
 };
 
 export const texts = {
   title: 'Every head of every layer',
-  lead: 'You need not guess what a head looks at. It can be measured for all heads at once. Each small picture shows the weights W of one head over your sentence. Sort the heads by what they do. Open one, and the picture above shows it. The measures overlap: the previous token may also be the first token.',
+  lead: 'You need not guess what a head looks at. It can be measured for all heads at once. Each small picture shows the weights W of one head over your sentence. Sort the heads by what they do. Open one to see it in the picture above. The measures overlap: the previous token may also be the first token.',
   /** @param {{ layers: number, heads: number, selected: string }} of */
   summary: ({ layers, heads, selected }) =>
     `${layers} layers of ${heads} heads. Selected: ${selected}.`,

@@ -13,7 +13,7 @@ export const summary = ({ targets, sources, strongest }) =>
 export const label = (targets, sources) =>
   `Alignment, ${targets} words of the target by ${sources} words of the source`;
 export const nothing = 'An alignment needs two sentences. Type a word or two in each.';
-export const hint = 'Each row shows what a target word attends to.';
+export const hint = 'Each row shows what one word of the written sentence attends to.';
 export const attends = '{query} attends to {key} with weight {value}';
 export const scored = '{query} attends to {key} with weight {value}, score {score}';
 export const weight = 'attention weight';

@@ -17,7 +17,7 @@ export const columns = ['head', 'entropy, bits', 'mean distance', 'largest weigh
 /** @param {number} head @param {Record<'entropy' | 'distance' | 'largest', string>} statistics */
 export const head = (head, { entropy, distance, largest }) =>
   `head ${head + 1}: entropy ${entropy} bits, mean distance ${distance}, largest weight ${largest}`;
-export const logarithmic = 'small maps: weight, logarithmic scale';
+export const logarithmic = 'small maps: weights on a logarithmic scale';
 
 /** The texts of the page's figure. */
 

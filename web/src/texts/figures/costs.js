@@ -16,13 +16,13 @@ export const summary = ({ n, d, layers }) =>
 export const exported = ['layer', 'multiply-adds', 'sequential steps', 'longest path'];
 export const layer = 'layer';
 export const multiplyAdds = 'multiply-adds of one layer';
-export const steps = 'its sequential steps';
+export const steps = 'sequential steps';
 export const path = 'longest path, with as many layers as needed';
 export const never = 'never';
 /** Names of the layers. */
 export const convolution = (/** @type {number} */ k) => `convolution, k = ${k}`;
 export const recurrence = 'RNN';
-export const attention = '… without its projections';
+export const attention = 'self-attention without its projections';
 export const window = (/** @type {number} */ window) =>
-  `… and within ${window} ${window === 1 ? 'token' : 'tokens'} on each side`;
+  `the same, but only ${window} ${window === 1 ? 'token' : 'tokens'} on each side`;
 export const projections = 'self-attention';

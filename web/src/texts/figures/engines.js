@@ -11,7 +11,7 @@ export const hint = 'A run takes about 20 seconds, in a worker. The page stays r
 export const engine = 'engine';
 export const rate = 'GFLOP/s';
 export const rateAt = (/** @type {string} */ length) => `GFLOP/s at N = ${length}`;
-export const speedup = 'times JavaScript';
+export const speedup = 'times as fast as JavaScript';
 export const off = 'off by at most';
 export const failed = (/** @type {string} */ why) => `unavailable: ${why}`;
 /** @param {{ heads: number, dim: number, comparedAt: number, first: string, last: string }} of */

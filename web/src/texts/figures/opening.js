@@ -20,11 +20,11 @@ export const causal = 'A mask hides later words, so all arches lead back to earl
 export const whyCausal = 'Chapter 2 explains why.';
 export const why = 'Chapter 2 explains where the weights come from.';
 export const learned = (/** @type {number} */ columns) =>
-  `The stripes under a word show its position: the first ${columns} columns of its row in the table that the model has learned.`;
+  `The stripes under a word show its position: the first ${columns} columns of that position’s row in the table that the model has learned.`;
 /** @param {number} clocks drawn @param {number} all clocks of the encoding */
 export const clocks = (clocks, all) => {
   const some = all > clocks ? ` The first ${clocks} are drawn.` : '';
-  return `The stripes under a word show its position. Think of ${all} clocks that move on at every word, each more slowly than the one above. Each hand takes two stripes, its sine and its cosine.${some}`;
+  return `The stripes under a word show its position. Think of ${all} clocks that move on at every word, each more slowly than the one above. Each clock takes two stripes: the sine and the cosine of its hand.${some}`;
 };
 export const turns = 'sine and cosine of the angle of each hand';
 export const adds = 'what a position adds to its word';

@@ -13,7 +13,7 @@ export const rnn = 'RNN';
 export const attention = 'self-attention';
 /** Columns and rows of the exported table. */
 export const exported = ['tokens', 'CNN', 'RNN', 'self-attention'];
-export const rows = ['these two', 'the two furthest apart'];
+export const rows = ['these two tokens', 'the two tokens furthest apart'];
 export const pick = 'Pick two tokens';
 /** Notes on the three diagrams. */
 export const cnnNote = (/** @type {number} */ k) =>
@@ -23,10 +23,10 @@ export const rnnNote =
 export const attentionNote =
   'Every output reads every token, so any two tokens are one connection apart.';
 export const counts =
-  'The length counts layers or steps that follow one another. It does not count lines, because both words climb at the same time.';
+  'The length counts layers or steps in sequence. Lines do not count, because both words move up at the same time.';
 /** @param {number} layers */
 export const countsIn = (layers) =>
-  `The length counts layers or steps that follow one another. It does not count lines, because both words climb at the same time. In the CNN they meet after ${layers} ${layers === 1 ? 'layer' : 'layers'}.`;
+  `The length counts layers or steps in sequence. Lines do not count, because both words move up at the same time. In the CNN they meet after ${layers} ${layers === 1 ? 'layer' : 'layers'}.`;
 export const hint =
   'Pick a token above or in the pictures. It replaces the earlier of your two picks.';
 export const never = 'never';

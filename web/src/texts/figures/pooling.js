@@ -19,7 +19,7 @@ export const weight = 'attention weight';
 export const scoring = 'scoring function';
 export const error = (/** @type {string} */ error) => `error ${error}`;
 export const errorTitle = 'root mean square of the difference from the true function';
-export const logarithmic = 'attention weight, on one logarithmic scale';
+export const logarithmic = 'attention weights, all on the same logarithmic scale';
 /** Labels of the large plot. */
 export const plot = 'Training points, true function and pooled curve';
 export const x = 'x: keys and query';
@@ -48,15 +48,15 @@ export const scoringTexts = {
   },
   hard: {
     name: 'hard',
-    note: 'The best key, the nearest neighbour, gets all the weight. The width no longer matters.',
+    note: 'The best key, the nearest neighbour, gets all the weight, whatever σ is.',
   },
   boxcar: {
     name: 'boxcar',
-    note: 'All keys within σ count the same. If there are none, all weights are zero.',
+    note: 'All keys within the distance σ count the same. If there are none, all weights are zero.',
   },
   epanechnikov: {
     name: 'Epanechnikov',
-    note: 'The weight falls linearly to zero at σ. (This is D2L’s name; statisticians call it triangular.)',
+    note: 'The weight falls linearly to zero at σ. (D2L calls this shape Epanechnikov; statisticians call it triangular.)',
   },
 };
 

@@ -17,7 +17,7 @@ export const clocks = (angles) =>
     .join(', ')} from key to query`;
 export const sum = (/** @type {string} */ parts) => `score: ${parts} ≈ {score}`;
 export const under =
-  'Below each clock you see its two columns, then the angle from the key’s hand to the query’s, then what this pair of columns adds to the score (the product of both lengths and the cosine of the angle), and finally λ, the number of positions in one turn.';
+  'Below each clock are its two columns, the angle from the key’s hand to the query’s hand, the part of the score from these columns (both lengths times the cosine of the angle), and λ, the number of positions in one turn.';
 export const ofQuery = 'position of the query';
 export const ofKey = 'position of the key';
 /** @param {number} rows @param {number} columns */

@@ -13,13 +13,13 @@ export const summary = ({ pair, position, twin, later }) =>
 /** @param {string} title @param {number} positions */
 export const label = (title, positions) => `${title}: ${positions} positions`;
 export const y = (/** @type {string} */ later) => `sine, ${later}`;
-export const alone = 'from the sine alone: the two ways to go on';
+export const alone = 'from the sine alone: two ways to continue';
 export const now = 'sine now';
-export const both = 'from sine and cosine: the only way to go on';
+export const both = 'from sine and cosine: the only way to continue';
 export const made = 'cos δω · sine now + sin δω · cosine now';
 /** @param {{ pair: number, position: number }} of */
 export const none = ({ pair, position }) =>
   `Column ${2 * pair}: position ${position} has no twin here. A twin is a position with the same sine now and a different sine later. Choose another position.`;
 /** @param {{ pair: number, position: number, twin: number, later: string }} of */
 export const twins = ({ pair, position, twin, later }) =>
-  `Column ${2 * pair}: at positions ${position} and ${twin} the sine is nearly the same, {now} and {twinNow}. The sine ${later} is {then} and {twinThen}.`;
+  `Column ${2 * pair}: at positions ${position} and ${twin} the sine is nearly the same, {now} and {twinNow}. But the sines ${later} differ: {then} and {twinThen}.`;

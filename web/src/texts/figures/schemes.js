@@ -60,5 +60,5 @@ export const stretch = {
       )
       .join('; ')}.`,
   x: 'hand, from the fastest to the slowest',
-  y: 'slowdown (doubles at each grid line)',
+  y: 'slowdown (grid lines are a factor of 2 apart)',
 };

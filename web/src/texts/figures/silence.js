@@ -12,15 +12,15 @@ export const chosen = ({ label, share }) =>
   `“${label}” has probability ${share}. The bars show how its log-probability changes when one head, or one feed-forward network, is silenced. The largest change comes first.`;
 /** What silencing does, and what does not follow from the result. */
 export const done = {
-  zero: 'A silenced part gives only zeros. The model never met such zeros in training, so some of the change may come from their being unusual.',
+  zero: 'A silenced part gives only zeros. The model never met such zeros in training, so these unusual zeros may cause some of the change.',
   mean: 'A silenced part gives the same numbers at every token: the mean of its output over all tokens that the model reads. It keeps what all tokens have in common, and loses only the differences between them.',
 };
 export const others =
-  'The changes do not add up, because later parts react to the missing output. A part with a small change may matter for other words.';
+  'The changes do not add up, because later parts react to the missing output. A part that changes little here may matter for other words.';
 /** @param {{ label: string, largest: string, change: string }} of */
 export const summary = ({ label, largest, change }) =>
   `Silencing ${largest} changes the log-probability of “${label}” most, by ${change}.`;
 export const empty = 'No tokens yet.';
-export const replacement = 'a silenced part gives';
+export const replacement = 'silenced parts give';
 export const replacements = { zero: 'zeros', mean: 'its mean' };
 export const exported = ['part', 'change of log-probability'];
