@@ -87,7 +87,7 @@ export const texts = {
   ],
   longer: [
     'Has the model learned a rule, or a habit? To find out, ask it about examples that are longer than any it was trained on. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set mean the number of its elements, so the number of right answers is divided by the number of answers asked for.',
-    'Now it matters how positions are encoded. Waves and rotations continue beyond the trained length, but with values that the model has never met. Rules based on distance are the same at every position. And a learned table has no row after its last.',
+    'Beyond the trained length, it matters how positions are encoded. Waves and rotations continue, but with values that the model has never met. Rules based on distance are the same at every position. And a learned table has no row after its last.',
   ],
   more: {
     gain: 'What several heads are good for',
@@ -393,7 +393,7 @@ export const learnedFigure = {
     `Attention weights of lane ${lane}, layer ${layer + 1}, head ${head + 1}, ${queries} queries by ${keys} keys`,
   /** @param {number} step @param {string} example @param {string[]} looks */
   summary: (step, example, looks) =>
-    [`After ${step} steps, on the example ${example}.`, ...looks].join(' '),
+    [`The models after ${step} steps, with the example ${example}.`, ...looks].join(' '),
   /** @param {{ lane: string, layer: number, head: number, at: number, token: string }} look */
   looks: ({ lane, layer, head, at, token }) =>
     `In lane ${lane}, the last token looks most at token ${at + 1}, ${token}, in head ${head + 1} of layer ${layer + 1}.`,

@@ -47,7 +47,7 @@ export const texts = {
   },
   cut: [
     'A head’s weights show where it looks, but not whether that matters. So take an arc away. Then the [query] no longer looks at that [key], the other weights of its row grow until they add up to 1 again, and the model predicts the next token once more. If the prediction changes, the model used the arc.',
-    'In the last layer only the last row can matter, because the prediction is read there. In earlier layers, other rows matter, too: a word may collect news that the last word fetches one layer later.',
+    'In the last layer only the last row can matter, because the prediction is made from this row. In earlier layers, other rows matter, too: a word may collect news that the last word fetches one layer later.',
   ],
   silence:
     'An arc is one number of one head. You can also ask which heads matter at all. Silence each head, and each feed-forward network, one after another, and see how the prediction changes.',

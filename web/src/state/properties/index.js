@@ -109,4 +109,4 @@ export const firstVersion = {
 };
 
 /** The settings of a page that must not load the language model. */
-export const untrained = initialOf(firstVersion);
+export const untrained = { ...initialOf(firstVersion), shuffle: initial.shuffle };

@@ -55,7 +55,8 @@ export const column = 'column';
 export const rest = (others, rest) => `+ ${others} more: ${rest}`;
 export const bias = (/** @type {string} */ bias) => `+ bias: ${bias}`;
 export const others = (/** @type {number} */ others) => `${others} more`;
-export const sink = (/** @type {string} */ score) => `and a sink with the score ${score}`;
+export const sink = (/** @type {string} */ score) =>
+  `and an attention sink with the score ${score}`;
 export const total = (/** @type {string} */ total) => `exp / ${total} (the sum of all exp)`;
 export const allMasked = 'The whole row is masked, so it has no weights.';
 export const largest = (/** @type {string} */ score) =>
