@@ -235,7 +235,7 @@ export const stage = {
   withoutPositions: 'Without positions',
   written: 'output in the written order',
   shuffled: 'output after shuffling',
-  differ: 'The two outputs differ by up to',
+  differ: 'They differ by up to',
 };
 
 /** Texts of a strip, which draws the numbers of a vector as coloured cells. */
