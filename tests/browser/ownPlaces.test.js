@@ -7,7 +7,7 @@ import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { choose, filesOf, gpt2, kRecorded, tokenizer } from './ownModel.js';
-import { becomes, numberOf, openTestSite, settled } from './site.js';
+import { becomes, matches, numberOf, openTestSite, settled } from './site.js';
 
 /** @import { BrowserContextOptions } from 'playwright-core' */
 /** @import { ChosenFile } from './ownModel.js' */

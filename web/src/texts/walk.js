@@ -84,7 +84,7 @@ export const steps = [
         learned
           ? `Each layer has several heads. This is head ${head} of layer ${layer}.`
           : `Several heads look at the words. This is head ${head}.`,
-        'The head makes two short vectors from every word: a query (what the word looks for) and a key (what it can be found by). Multiply their matching numbers, and add up the products. The sum is the score.',
+        'Every word gets two short vectors: a query (what it looks for) and a key (what it can be found by). Multiply their matching numbers, and add up the products. The sum is the score.',
         !best
           ? ''
           : best.itself
