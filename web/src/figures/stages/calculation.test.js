@@ -43,7 +43,7 @@ test('weights: the softmax of the row, with the key in question marked', () => {
   assert.deepEqual(names, ['gehen2', 'Fuß1', 'zu0']);
   const marked = calculation.columns.map((column) => 'marked' in column && column.marked);
   assert.deepEqual(marked, [false, false, true]);
-  assert.match(calculation.note, /^and a sink with the score 0, exp \/ 2\.66/);
+  assert.match(calculation.note, /^and an attention sink with the score 0, exp \/ 2\.66/);
 });
 
 test('terms that are not listed are counted and summed', () => {
