@@ -245,9 +245,9 @@ test('a link to eight positions shows the binary numbers of D2L 11.6.3', async (
   assert.equal(written, expected);
 });
 
-test('the curves are drawn in one pair of axes, and saved alone', async () => {
+test('the curves are drawn on the same axes, and saved alone', async () => {
   const page = await open('columns=6,7,8,9&length=60&width=32');
-  await page.locator(figure).getByRole('button', { name: 'curves in one pair of axes' }).click();
+  await page.locator(figure).getByRole('button', { name: 'curves on the same axes' }).click();
   await page.waitForURL(({ hash }) => hash.includes('curves=axes'));
   const chart = page.getByRole('img', { name: 'Curves of columns 6, 7, 8, 9 over the position' });
   const paths = await chart

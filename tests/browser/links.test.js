@@ -75,8 +75,8 @@ const links = [
 ];
 
 /**
- * Reads the numbers of a figure from the files that its menu offers: a line for each file, with the
- * shape of its numbers and a digest of its bytes.
+ * Reads the numbers of a figure from the files that its menu offers. Returns a line for each file,
+ * with the shape of the numbers in the file and a digest of its bytes.
  * @param {Page} page
  * @param {string} id
  */

@@ -60,7 +60,7 @@ test('a model is recognised, read and shown, and the page says that it stays on 
   await becomes(
     () => page.locator('[data-note]').allInnerTexts(),
     [
-      '2 tensors of the files are not used: h.0.attn.bias, h.1.attn.bias.',
+      '2 tensors in the files are not used: h.0.attn.bias, h.1.attn.bias.',
       'One field of config.json has no effect: architectures.',
     ],
   );

@@ -141,7 +141,7 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
   const page = await site.visit(
     '#walk=8&walkWord=8&text=the+lady+sat+by+the+fire+because+the+lady',
   );
-  await becomes(() => title(page), 'No model guesses yet');
+  await becomes(() => title(page), 'There is no model yet to guess');
   await page
     .locator('#walk')
     .getByRole('button', { name: /^Use a trained model/ })

@@ -154,8 +154,8 @@ export class EncoderDecoderModel extends Layer {
    * Encodes a source sequence.
    * @template {Asked} [N=undefined]
    * @param {Integers} ids  (N,) or (B, N)
-   * @param {EncodeCall & IntermediatesOption<N>} [options]  names of intermediates are, for
-   *   example, `encoder.layers.0.self_attn.weights` and `encoder_embedded`
+   * @param {EncodeCall & IntermediatesOption<N>} [options]  for example, `intermediates:
+   *   ['encoder.layers.0.self_attn.weights', 'encoder_embedded']`
    * @returns {EncodeResult<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
    *   `unsupported` if numbers overflow

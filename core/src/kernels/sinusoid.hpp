@@ -21,8 +21,8 @@ using Doubles = xsimd::batch<double, typename Isa::Arch>;
 template <class Isa>
 inline constexpr int kSinusoidVectors = kWidth<Isa> >= 16 ? 4 : static_cast<int>(16 / kWidth<Isa>);
 
-/// cos(2πz) for any z, computed as sin(2π·(1/4 − |z|)). The result is exactly 0 for z = −1/4, the
-/// argument of a sine at position 0.
+/// cos(2πz) for any z, computed as sin(2π·(1/4 − |z|)). A sine is computed as a cosine a quarter
+/// turn earlier. At position 0 z is therefore −1/4, for which the result is exactly 0.
 template <class Isa>
 ATTN_INLINE Doubles<Isa> cosine_of_turns(Doubles<Isa> z) noexcept {
   using D = Doubles<Isa>;

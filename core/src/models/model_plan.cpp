@@ -57,7 +57,8 @@ void ModelPlan::finish(const std::string& layers, const std::string& other_layer
   for (const ModelTensors::Found& tensor : tensors_.all()) {
     if (tensor.used) continue;
     const std::string& name = tensor.name;
-    // The first files of T5 contain a table for cross attention, which no version of T5 uses.
+    // The original checkpoints of T5 contain a table for cross attention. No version of T5 uses
+    // this table.
     constexpr std::string_view kBuffers[] = {
         ".attn.bias",      ".attn.masked_bias",
         ".attention.bias", ".attention.masked_bias",

@@ -13,9 +13,9 @@
 namespace attn::runtime {
 namespace {
 
-/// Number of times that an idle worker looks for a new loop before it sleeps. This takes some tens
-/// of microseconds, so that the parallel loops of one call follow each other without a wake-up in
-/// between. Ten times as many attempts are no faster in WebAssembly.
+/// Number of times that an idle worker looks for a new loop before it sleeps. The worker looks for
+/// some tens of microseconds, so it is still awake when the next parallel loop of the same call
+/// begins. In WebAssembly, ten times this number makes calls no faster.
 constexpr int kSpinsBeforeSleep = 4000;
 /// Number of checks after which a caller that waits for the other threads starts to yield to them.
 constexpr int kSpinsBeforeYield = 500;

@@ -189,9 +189,9 @@ Array bfloat16_bounds(const Problem& p, const reference::AttentionResult& expect
   return bounds;
 }
 
-/// Measures bfloat16 inputs with a float32 output. The output's bound is the float32 bound plus a
-/// term for products of bfloat16 pairs. Instruction sets without such products stay within the
-/// float32 bound.
+/// Measures the error of attention with bfloat16 inputs and a float32 output. The bound is the
+/// float32 bound plus a term for products of bfloat16 pairs. Instruction sets without such products
+/// stay within the float32 bound.
 void measure_bfloat16(Case& c, bool log_sum_exp) {
   Problem p(c, {}, kHard);
   using Bf16 = std::vector<attn::BFloat16>;

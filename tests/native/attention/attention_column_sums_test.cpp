@@ -122,7 +122,8 @@ TEST_P(ColumnSumsTest, are_nan_only_for_keys_of_queries_that_attend_to_nan) {
   AttentionProblem p({.num_queries = 150, .num_keys = 150, .head_dim = 8, .value_dim = 8}, random);
   p.window = attn::Window{0, 40};
   std::fill_n(p.key.begin() + 100 * 8, 8, kNaN);
-  // Queries 60 to 100 attend to key 100, so they attend to keys 60 to 140.
+  // Queries 60 to 100 attend to key 100, so all their weights are NaN. One or more of these queries
+  // attend to each of the keys 60 to 140.
   const std::vector<float> sums = attend(p, context(), {.column_sums = true}).column_sums;
   for (std::size_t j = 0; j < 150; ++j) {
     EXPECT_EQ(std::isnan(sums[j]), j >= 60 && j <= 140) << "key " << j;

@@ -166,11 +166,11 @@ export interface AttnEncoding extends FigureElement<
   base: number | null;
   /** Columns that are also drawn as curves. The reader can change them: event `columnschange`. */
   columns: readonly number[] | null;
-  /** Whether the curves are side by side (default) or in one pair of axes. */
+  /** Whether the curves are side by side (default) or on the same axes. */
   curves: 'lanes' | 'axes' | null;
 }
 
-/** `<attn-curves>`: columns of a tensor as curves in one pair of axes. */
+/** `<attn-curves>`: columns of a tensor as curves on the same axes. */
 export interface AttnCurves extends FigureElement<PositionSelection> {
   /** (positions, columns). */
   values: TensorInput | null;

@@ -28,7 +28,7 @@ class Place {
    *   that a presentation shows, by default all figures of the page
    */
   alone = $state.raw(null);
-  /** True while a figure is laid out as in another page, to measure it. */
+  /** True while the page measures how high a figure would be if another page embedded it. */
   isTried = $state(false);
   /** True while all chapters and figures are drawn for printing. */
   isWhole = $state(false);

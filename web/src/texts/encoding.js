@@ -107,7 +107,7 @@ export const texts = {
     },
     alibi: {
       idea: 'The further away a key is, the more is subtracted from its score.',
-      drawn: 'a number for each pair of positions (in head 1, the steepest)',
+      drawn: 'a number for each pair of positions, for the head with the steepest slope',
       where: 'on the scores, steeper in some heads than in others',
       users: 'BLOOM, MPT',
       good: 'texts longer than in training; nothing to learn',
@@ -185,7 +185,7 @@ export const labels = {
   clip: 'vectors for distances up to',
   /** @param {{ head: number, heads: number, layer: number, rotary: boolean, seed: number }} given */
   learned: ({ head, heads, layer, rotary, seed }) =>
-    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. Tables that a model would learn contain random numbers (standard deviation 1, seed ${seed}).`,
+    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. Some encodings have a table that a model learns. Here, such a table contains random numbers (standard deviation 1, seed ${seed}).`,
   /** @param {{ head: number, heads: number, identity: boolean, seed: number }} given */
   untrained: ({ head, heads, identity, seed }) => {
     const projections = identity ? 'identity' : `random (seed ${seed})`;

@@ -50,7 +50,7 @@ export const texts = {
   heads: (heads) =>
     `of ${heads}. All heads look at your words at the same time, each in its own way.`,
   teaches:
-    'A small language model that attn trained on novels, the Bible and examples from a dictionary shows what attention learns.',
+    'This small language model shows what attention learns. attn trained it on novels, the Bible and examples from a dictionary.',
   ask: (/** @type {string} */ size) => `The model is downloaded only if you ask for it (${size}).`,
   fetch: 'Fetch it',
   take: 'Look at it',

@@ -196,8 +196,8 @@ const mostNamed = 3;
 /** @param {number} count @param {string} names */
 const unusedTensorsNote = (count, names) =>
   count === 1
-    ? `One tensor of the files is not used: ${names}.`
-    : `${count} tensors of the files are not used: ${names}.`;
+    ? `One tensor in the files is not used: ${names}.`
+    : `${count} tensors in the files are not used: ${names}.`;
 
 /** @param {readonly string[]} names */
 const unusedFieldsNote = (names) =>

@@ -68,7 +68,7 @@ export const texts = {
       last: {
         says: 'The ones digit: it depends on two digits only',
         reply:
-          'The ones digit does depend on two digits only, and a blend of these two would be enough. Nothing rules out such a blend, but a single head does not find it.',
+          'The ones digit does depend on only two digits, and a blend of these two would be enough. Nothing rules out such a blend, but a single head does not find it.',
       },
     },
   },

@@ -71,7 +71,7 @@ export const steps = [
     says: ({ word, place, positions }) =>
       ({
         adds: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
-        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This model does not: it turns two other vectors by these angles, which the next step explains. The picture shows one of the two, before and after its turn.`,
+        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This model instead turns two vectors by these angles; the next step explains both. The picture shows one of them, before and after its turn.`,
         nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every position. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',
@@ -174,7 +174,8 @@ export const steps = [
     link: (number) => `Chapter ${number} lets you shuffle`,
   },
   {
-    title: ({ learned }) => (learned ? 'The next word is guessed' : 'No model guesses yet'),
+    title: ({ learned }) =>
+      learned ? 'The next word is guessed' : 'There is no model yet to guess',
     says: ({ word, learned, layers, vocabulary, guess, next, looked, heads }) =>
       !learned || !guess
         ? 'In a trained model the output goes on to the next layer, and after the last layer the model guesses the next word. But this layer has learned nothing. Its numbers were made without any text, so it has nothing to guess from.'

@@ -151,7 +151,8 @@ export class Pipeline {
    * The programs of a figure.
    * @param {() => Promise<any>} load imports a module with programs for the page's models
    * @param {string} name the function that writes them
-   * @param {object} [shown] what the figure shows instead of, and in addition to, the settings
+   * @param {object} [shown] values that the figure shows and that the settings do not contain, or
+   *   that replace values of the settings
    */
   code(load, name, shown) {
     return this.kind.code(load, name, { ...this.#given, ...shown });

@@ -41,8 +41,8 @@ struct EmbeddingOptions {
 /// float.
 class ATTN_API Embedding : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, a padding_idx outside the vocabulary or weights of
-  /// int8. May also throw kSizeOverflow or std::bad_alloc.
+  /// Throws kInvalidArgument for a size below 1, int8 weights, or a padding_idx outside the
+  /// vocabulary. May also throw kSizeOverflow or std::bad_alloc.
   explicit Embedding(const EmbeddingOptions& options);
 
   const EmbeddingOptions& options() const noexcept { return options_; }

@@ -113,10 +113,11 @@ struct SamplingOptions {
 };
 
 /// Chooses a token from the logits (V). With temperature 0, or if a logit is +∞, chooses the token
-/// with the largest logit, or the first such token if several logits are equal. Otherwise, let u be
-/// number `step` of the stream, in [0, 1) as in fill_uniform. Probabilities are added up, starting
-/// with the most probable token, until the sum exceeds u. The last token added is chosen. The same
-/// logits give the same token on every machine, unless a partial sum is within 1e-15 of u.
+/// with the largest logit, or the first such token if several logits are equal. Otherwise, u is a
+/// random number in [0, 1): the number with index `step` of the stream, as fill_uniform computes
+/// it. Probabilities are added up, starting with the most probable token, until the sum exceeds u.
+/// The last token added is chosen. The same logits give the same token on every machine, unless a
+/// partial sum is within 1e-15 of u.
 ///
 /// Throws kShapeMismatch unless the logits have shape (V) with V ≥ 1. Throws kInvalidArgument for a
 /// temperature that is not a finite number ≥ 0, a negative top_k or `step`, a NaN logit, or logits

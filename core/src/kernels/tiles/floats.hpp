@@ -211,8 +211,8 @@ struct FloatTiles {
     store_row<Isa>(out, 0, key0, keys, scratch.rows);
   }
 
-  /// Writes the scores of a finished block at the stage `out.stage`. The scores are computed again
-  /// here. Calls that do not request these N × N numbers therefore need no time for them.
+  /// Writes the scores of a finished block at the stage `out.stage`. This function computes the
+  /// scores a second time, so calls that do not request a stage spend no time on it.
   __attribute__((noinline)) static void write_stage(const Head& head, const QueryBlock& block,
                                                     const ScoreOutput& out,
                                                     const Scratch& scratch) noexcept {

@@ -76,12 +76,12 @@ async function described(attn, files) {
 }
 
 /**
- * Recognises and loads a model. Yields the facts about the model, then the share of its files
- * that has been read, from 0 to 1.
+ * Recognises and loads a model. First yields the facts about the model. Then yields, again and
+ * again, which part of its files has been read, from 0 to 1.
  * @param {ModelsAttn} attn
- * @param {{ files: [string, File][], pageTokens: object | null }} given files: all files from the
- *   reader, with their paths; pageTokens: the tokenizer of the page's own model, used for weights
- *   in attn's own format without a tokenizer.json
+ * @param {{ files: [string, File][], pageTokens: object | null }} given `files` are all files from
+ *   the reader, with their paths. `pageTokens` is the tokenizer of the page's own model, which is
+ *   used if weights in attn's own format come without a tokenizer.json
  */
 export async function* opened(attn, { files: given, pageTokens }) {
   const found = await attn.filesOfModel(given);

@@ -103,12 +103,12 @@ test('notes include warnings, unused tensors and unused fields', () => {
   assert.deepEqual(notesOf(nothing), []);
   assert.deepEqual(notesOf({ warnings: ['one'], unusedTensors: ['a'], unusedFields: ['b'] }), [
     'one.',
-    'One tensor of the files is not used: a.',
+    'One tensor in the files is not used: a.',
     'One field of config.json has no effect: b.',
   ]);
   const four = ['a', 'b', 'c', 'd'];
   assert.deepEqual(notesOf({ ...nothing, unusedTensors: four, unusedFields: four }), [
-    '4 tensors of the files are not used: a, b, c, ….',
+    '4 tensors in the files are not used: a, b, c, ….',
     '4 fields of config.json have no effect: a, b, c, d.',
   ]);
 });

@@ -31,7 +31,7 @@ export const properties = {
   step: integer(1, limits.step),
   /** Columns drawn as curves. */
   columns: integers([6, 7, 8, 9], { min: 0, max: limits.width.max - 1 }, maxColumns),
-  /** Whether the curves are side by side or in one pair of axes. */
+  /** Whether the curves are side by side or on the same axes. */
   curves: choice(/** @type {'lanes' | 'axes'} */ ('lanes'), ['lanes', 'axes']),
   /** Locked cells of the encoding and of the products of its rows. */
   encodingCell: cell(lastCell),

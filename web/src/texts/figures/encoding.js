@@ -3,7 +3,7 @@
 export const column = 'column';
 export const position = 'position i';
 export const draw = 'Click to draw a column as a curve';
-export const together = 'curves in one pair of axes';
+export const together = 'curves on the same axes';
 export const apart = 'curves side by side';
 /** The selected number, and the formula of a sinusoidal encoding. */
 export const cell = 'position {position}, column {column}: {value}';

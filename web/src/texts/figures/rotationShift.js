@@ -10,7 +10,7 @@ export const matrix = 'encoding, M';
 export const difference = 'difference';
 /** @param {number} positions @param {number} columns */
 export const largest = (positions, columns) =>
-  `Largest difference between {shifted} and {turned} over all ${positions} positions and ${columns} columns, a rounding error: {largest}`;
+  `Over all ${positions} positions and ${columns} columns, the largest difference between {shifted} and {turned} is {largest}, which is a rounding error`;
 /** @param {number} rows @param {number} columns */
 export const matrixLabel = (rows, columns) => `The matrix M, ${rows} by ${columns}`;
 export const encodedThere = 'encoded there';

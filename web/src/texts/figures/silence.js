@@ -4,7 +4,7 @@ export const title = 'Which heads matter here?';
 /** @param {{ layer: number, head: number | null }} part */
 export const part = ({ layer, head }) =>
   head === null ? `layer ${layer + 1}, feed-forward` : `layer ${layer + 1}, head ${head + 1}`;
-export const parts = 'Changes of the log-probability, by part';
+export const parts = 'Changes in the log-probability, by part';
 /** @param {{ layer: number, head: number | null }} at */
 export const look = (at) => `show ${part(at)}`;
 /** @param {{ label: string, share: string }} of */
