@@ -13,7 +13,7 @@ export const summary = ({ form, matrices, tokens, heads }) =>
 export const empty = 'No tokens, so no matrices.';
 export const nothing = 'Nothing to look at yet. Type a word or two above.';
 export const hint =
-  'Each row is a token. If you choose a cell, only the cells from which it was computed keep their colour.';
+  'Each row is a token. Choose a cell: the cells from which it was computed keep their colour.';
 /** The selected number. */
 export const weight = '{matrix}: {query} attends to {key} with weight {value}';
 /** A weight that the mask sets to 0. */

@@ -10,7 +10,7 @@ export const matrix = 'encoding, M';
 export const difference = 'difference';
 /** @param {number} positions @param {number} columns */
 export const largest = (positions, columns) =>
-  `Over all ${positions} positions and ${columns} columns, the largest difference between {shifted} and {turned} is {largest}, which is a rounding error`;
+  `Largest difference between {shifted} and {turned} (${positions} positions, ${columns} columns): {largest}, a rounding error`;
 /** @param {number} rows @param {number} columns */
 export const matrixLabel = (rows, columns) => `The matrix M, ${rows} by ${columns}`;
 export const encodedThere = 'encoded there';
