@@ -1,4 +1,5 @@
-// Tests the programs that the page offers for figures of the whole language model.
+// Tests the programs that the page offers next to figures that show results of the whole language
+// model.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
     std::swap(here, next);
   }
 
-  // Checks the result against the whole sequence in one process.
+  // Compares the result with attention over the whole sequence, computed in one process.
   int failed = 0;
   const int stripe_count = count_of(queries[0].output);
   std::vector<float> outputs(process == 0 ? static_cast<std::size_t>(2 * processes * stripe_count)

@@ -37,7 +37,8 @@ export function floats(length) {
 export const normal = (length, seed, deviation) => fillNormal(floats(length), seed, deviation);
 
 /**
- * Makes a contestant that runs a job of the Node module from native/addon.cpp.
+ * Makes a contestant that runs one of the jobs in the Node module. The source of this module is
+ * native/addon.cpp.
  * @param {string} name
  * @param {object} job
  * @param {Float32Array} result

@@ -1,6 +1,6 @@
-// Trains the same GPT in the page with attn and with its peers, each from different random numbers.
-// The GPT is pre-norm and its output layer is tied to the embedding. Training uses AdamW and clips
-// gradients to a norm of 1.
+// Runs in a page. Trains the same GPT with attn and with other libraries, and initialises each with
+// different random numbers. The GPT is pre-norm and its output layer is tied to the embedding.
+// Training uses AdamW and clips gradients to a norm of 1.
 
 import { fillNormal } from './measure.js';
 import { kVocabulary } from './works.js';

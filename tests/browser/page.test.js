@@ -192,7 +192,7 @@ test('a link keeps the settings that the page starts with, but a link of version
 });
 
 test('a link from a later version says so and stays unchanged until a setting changes', async () => {
-  // The link does not select the language model, whose number of heads is fixed.
+  // The language model has a fixed number of heads, so the link must not select it.
   const link = '#v=99&weights=identity&heads=8&new=1';
   const page = await site.open(link, { clock: true });
   const notice = page.getByText('This link was made by a later version of this page');

@@ -1,4 +1,4 @@
-// The layers, for tests of all layers.
+// Describes every layer, for tests that check all layers.
 
 const x = { data: new Float32Array(12).fill(0.5), shape: [3, 4] };
 const ids = [0, 1, 2];

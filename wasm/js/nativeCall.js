@@ -230,7 +230,7 @@ export class NativeCall {
   }
 
   /**
-   * Describes the result `output`, which has the type in the option `outputType`.
+   * Describes the result `output`, whose type the option `outputType` chooses.
    * @param {ElementType | undefined} type  float32 by default
    * @param {readonly number[]} shape
    * @param {number} [numHeads]  if given, the core sees the result as (B, H, N, D)

@@ -97,7 +97,10 @@ function isRowOfNumbers(text) {
   return cells.length > 2 && 3 * numbers > 2 * cells.length;
 }
 
-/** True if a text contains neighbouring words. @param {string} text */
+/**
+ * True if a text contains two words next to each other, and is neither code nor a row of numbers.
+ * @param {string} text
+ */
 function isProse(text) {
   const words = text.replace(kNotWords, 'x');
   if (words.startsWith('|') && isRowOfNumbers(words)) return false;

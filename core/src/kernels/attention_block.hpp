@@ -83,7 +83,7 @@ bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
 }
 
 /// Recomputes the selected queries of [first, first + count), because their outputs are not finite:
-/// a weight of zero may have been multiplied by an excluded infinity or NaN.
+/// a weight of zero may have been multiplied by an infinity or NaN at an excluded key.
 template <class Tiles>
 QueryBlock recompute_queries(const typename Tiles::Head& head, index first, index count,
                              const bool* selected,

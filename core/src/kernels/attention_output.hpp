@@ -1,6 +1,7 @@
 #pragma once
 
-// The final step of every attention kernel: writes outputs and requested stages of the scores.
+// The final step of every attention kernel: it writes the outputs and, if the caller
+// requests one, a stage of the scores.
 
 #include <algorithm>
 #include <cmath>

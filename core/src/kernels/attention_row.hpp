@@ -171,7 +171,8 @@ void add_keys(const AttentionHead& head, index row, index key_begin, index key_e
     const float old_max = *sums.row_max;
     const float new_max = std::max(old_max, max_of<Isa>(scratch.scores, padded_keys));
     const float sum = exp_all<Isa>(scratch.scores, padded_keys, max_or_zero<Isa>(new_max), 1.0F);
-    // If the maximum does not change, the sums need no rescaling, even if both maxima are −∞.
+    // If the maximum does not change, the sums need no rescaling, even if the old and the new
+    // maximum are −∞.
     const float factor = new_max == old_max ? 1.0F : exp_scalar<Isa>(old_max - new_max);
     *sums.row_sum = *sums.row_sum * factor + sum;
     *sums.row_max = new_max;

@@ -268,8 +268,8 @@ void write_table_row(const kernels::SinusoidColumns& columns, std::span<const st
   }
 }
 
-/// Returns the turns per position of each column, for sequences of this length. The result is
-/// `turns` for short sequences; otherwise it is a new array in scratch memory.
+/// Returns, for each column, by how many turns it rotates per position in sequences of this length.
+/// The result is `turns` for short sequences; otherwise it is a new array in scratch memory.
 const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector<double>& turns,
                         const std::vector<std::int64_t>& pair, double sequence_length,
                         runtime::Execution& run) {

@@ -17,8 +17,8 @@
 
 /// Threads and locks. They come from the standard library, except in WebAssembly, where this file
 /// builds the necessary parts on pthreads. WebAssembly's variants with and without threads are
-/// linked from the same objects. Without threads, the standard library has neither threads nor
-/// locks, whereas pthreads exist and do nothing.
+/// linked from the same objects. In the variant without threads, the standard library declares
+/// neither threads nor locks. The functions of pthreads exist there, but do nothing.
 namespace attn::runtime {
 
 #if defined(__EMSCRIPTEN__)

@@ -18,7 +18,7 @@ Terms::Use Terms::choose(Choices& choices, const std::vector<std::int64_t>& shap
   };
   const auto found = std::find_if(all_.begin(), all_.end(), of_shape);
   if (found != all_.end() && !choices.one_in(3)) {
-    // In half of the cases, chooses the last term of the required shape.
+    // Uses the first or the last term that has the required shape, with equal probability.
     const auto last = std::find_if(all_.rbegin(), all_.rend(), of_shape);
     const auto index = choices.one_in(2) ? all_.rend() - last - 1 : found - all_.begin();
     const Term& term = all_[static_cast<std::size_t>(index)];

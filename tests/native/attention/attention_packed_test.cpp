@@ -215,7 +215,8 @@ TEST_P(PackedAttentionTest, the_number_of_threads_changes_no_bit) {
   EXPECT_TRUE(same_bits(attend_packed(p, many).output, attend_packed(p, one).output));
 }
 
-// Values of 1 make each output the sum of the weights that dropout keeps, which is 1 on average.
+// If all values are 1, each output is the sum of the weights that dropout keeps. This sum is 1 on
+// average.
 TEST_P(PackedAttentionTest, dropout_differs_between_sequences) {
   Random random;
   AttentionProblem p = packed({40, 40, 40, 40, 9, 40}, {}, random);

@@ -257,13 +257,14 @@ struct AttentionOutputs {
 /// The output, the weights and the column sums of entry b of a batch.
 AttentionOutputs entry_of(const AttentionOutputs&, const AttentionSizes&, std::int64_t b);
 
-/// Calls the core. Outputs have the layout of the problem and are filled beforehand with a number
-/// that no result can equal.
+/// Calls the core. Each output has the strides that the problem chooses. Beforehand, it is filled
+/// with a number that no result can equal.
 AttentionOutputs attend(const AttentionProblem&, attn::Context&,
                         const AttentionWants& = {true, true, true});
 
-/// Calls the core with all outputs and compares each output with the reference. The column sums
-/// come from a call of their own, because without them fewer keys and bfloat16 take other paths.
+/// Calls the core with all outputs and compares each output with the reference. A separate call
+/// computes the column sums, because a call that requests them never takes the paths for few keys
+/// and for bfloat16.
 void expect_matches_reference(const AttentionProblem&, attn::Context&);
 
 /// The column sums (B, Hq, Nk) of the reference's weights, and bounds on their errors.

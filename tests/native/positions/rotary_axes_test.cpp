@@ -156,8 +156,8 @@ TEST_P(RotaryAxesTest, equal_positions_along_all_axes_match_text) {
 }
 
 // An image of 2 × 3 patches, rotated as in the vision model of Qwen2-VL. The row rotates the first
-// half of the pairs, and the column rotates the second half. Both halves have the frequencies of
-// half the width.
+// half of the pairs, and the column rotates the second half. Both halves have the
+// frequencies of an embedding with half as many columns.
 TEST_P(RotaryAxesTest, axial_turns_rows_and_columns_with_the_same_frequencies) {
   const RotaryEmbedding rotary({.rotary_dim = 8, .sections = {2, 2}, .axes = RotaryAxes::kAxial});
   EXPECT_THAT(rotary.frequencies(), ::testing::ElementsAre(1, 0.01, 1, 0.01));

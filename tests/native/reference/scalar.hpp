@@ -122,10 +122,10 @@ class Tape {
   ///
   /// `error` is a first-order bound on the error of float32 arithmetic. It covers the errors of
   /// forward values and of partial derivatives, each multiplied by its factor in the chain rule.
-  /// For each sum of n terms, it adds the usual γ_n times the sum of the terms' magnitudes. It
-  /// applies to the same equations with sums in any order. A bound propagated from layer to layer
-  /// grows with every layer, so this bound is useful for single operations but not for stacks of
-  /// layers.
+  /// For each sum of n terms, it adds the usual γ_n times the sum of the terms' magnitudes. The
+  /// bound holds for any order in which a sum adds its terms. A bound propagated from layer to
+  /// layer grows with every layer, so this bound is useful for single operations but not for stacks
+  /// of layers.
   Bounded gradient(const ArrayOf<Scalar>& of) const;
   std::map<std::string, Bounded> gradient(const std::map<std::string, ArrayOf<Scalar>>& of) const;
   Bounded gradient(Scalar of) const { return gradient(ArrayOf<Scalar>({1}, of)); }

@@ -21,8 +21,8 @@ export const names = /** @type {const} */ ([
  */
 
 /**
- * The spelling under which tokens are embedded. A word has the same embedding with or without
- * capitals.
+ * Returns the tokens in lower case. Embeddings are looked up in lower case, so a word has the same
+ * embedding with or without capitals.
  * @param {readonly string[]} tokens
  */
 export const uncased = (tokens) => tokens.map((token) => token.toLowerCase());

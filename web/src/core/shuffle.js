@@ -35,7 +35,7 @@ export function orderOf(length, { order, shuffle }) {
 }
 
 /**
- * The order in the settings, or a shuffled order if the settings keep the original order.
+ * The order in the settings. If that is the original order, a shuffled order instead.
  * @param {number} length
  * @param {{ order: number[] | null, shuffle: number }} settings
  */

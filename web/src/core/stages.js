@@ -72,7 +72,7 @@ export function stagesOf(attn, x, layer, exclusion, head) {
 
 /**
  * The projections of a head.
- * @param {Record<string, Tensor>} parameters parameters of the layer by PyTorch's names
+ * @param {Record<string, Tensor>} parameters the layer's parameters, with PyTorch's names as keys
  * @param {number} head
  * @param {number} depth D
  * @returns {Projections}

@@ -4,7 +4,10 @@ export const maxTokens = 2048;
 /** A fixed locale, so that a shared link gives everyone the same tokens. */
 const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
 
-/** Matches a text of only white space and invisible control or formatting characters. */
+/**
+ * Matches a text in which every character is white space or an invisible control or formatting
+ * character.
+ */
 const blank = /^[\p{White_Space}\p{Cc}\p{Cf}]*$/u;
 
 /** Caches the last sentence, because several callers ask for its tokens one after another. */

@@ -28,7 +28,10 @@ export class LazyPicture {
   #looked = $state(false);
   /** True once the picture has been visible long enough to have its final height. */
   grown = $state(false);
-  /** The element of the picture while it exists. @type {HTMLElement | undefined} */
+  /**
+   * The element that contains the picture, or undefined while there is no picture.
+   * @type {HTMLElement | undefined}
+   */
   element = $state();
   /**
    * The exact size of the picture, for its placeholder. With a placeholder of another height, a

@@ -3,10 +3,11 @@ import { logSumExp } from './language/languageModel.js';
 /** @typedef {{ logits: Float32Array, weights: import('attn').Tensor }} Run */
 
 /**
- * Describes a model's predictions without and with cuts.
+ * Describes a model's predictions with and without cuts.
  * @param {Run} before
  * @param {Run} after
- * @param {number} token the followed token; −1 for the most probable one
+ * @param {number} token the token whose probability the figure follows; −1 for the most probable
+ *   token
  * @param {(logits: Float32Array) => { id: number, probability: number }[]} likeliest the most probable
  *   tokens
  * @param {(id: number) => string} label

@@ -1,4 +1,4 @@
-/** The texts of the chapter on three architectures. */
+/** Text shown in the chapter on three architectures. */
 export const texts = {
   question: 'Why did attention replace networks that read word by word?',
   /** @param {{ one: string, other: string } | null} pair of different words */

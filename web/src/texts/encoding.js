@@ -1,4 +1,4 @@
-/** The texts of the chapter on positional encoding, around its figures. */
+/** Text shown in the chapter on positional encoding, around its figures. */
 export const texts = {
   question: 'How can a handful of numbers say where a word is?',
   lead: [

@@ -1,4 +1,4 @@
-/** The texts of the frame around each figure. */
+/** Text shown in the frame around each figure. */
 export const frame = {
   /** @param {string} title */
   link: (title) => `Link to ${title}`,
@@ -37,7 +37,7 @@ export const exporting = {
   },
 };
 
-/** Saving a figure, or the whole page, as a page. */
+/** Text of the buttons that save a figure, or the whole page, as an HTML file. */
 export const saving = {
   figure: 'Save as a page',
   figureNote: 'one HTML file',

@@ -1,6 +1,6 @@
 /** @typedef {import('../invention/formula.js').Problem} Problem */
 
-/** The texts of the card in which readers write a positional encoding of their own. */
+/** Text shown in the card in which readers write a positional encoding of their own. */
 export const texts = {
   idea: 'Write a formula, see what it says about positions, and race it against the others.',
   examples: 'start from',

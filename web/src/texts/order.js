@@ -1,4 +1,4 @@
-/** The texts of the chapter on word order. */
+/** Text shown in the chapter on word order. */
 export const texts = {
   question: 'Does attention know which word comes first?',
   lead: [

@@ -1,4 +1,4 @@
-/** The texts of the chapter on attention pooling. */
+/** Text shown in the chapter on attention pooling. */
 export const texts = {
   question: 'How can an average choose what it is made of?',
   lead: [

@@ -1,4 +1,4 @@
-/** The texts of the chapter on precision, for engineers: how rounding affects positions. */
+/** Text shown in the chapter on precision, for engineers: how rounding affects positions. */
 export const texts = {
   question: 'How far can you count before positions blur?',
   lead: [

@@ -1,5 +1,5 @@
 /**
- * The texts of the card with the result of training two models, one of them with the reader's
+ * Text shown in the card with the result of training two models, one of them with the reader's
  * formula.
  */
 export const texts = {

@@ -1,4 +1,4 @@
-/** The texts of the chapter on shifts as rotations. */
+/** Text shown in the chapter on shifts as rotations. */
 export const texts = {
   question: 'How can “five words back” be computed from any position?',
   lead: [

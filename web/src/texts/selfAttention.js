@@ -1,4 +1,4 @@
-/** The texts of the chapter on self-attention, around its figures. */
+/** Text shown in the chapter on self-attention, around its figures. */
 export const texts = {
   question: 'What does a word look at, and how does it decide?',
 

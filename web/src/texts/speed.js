@@ -1,4 +1,4 @@
-/** The texts of the chapter for engineers on how fast the kernels run in this browser. */
+/** Text shown in the chapter for engineers on how fast the kernels run in this browser. */
 export const texts = {
   question: 'How fast does your browser multiply?',
   lead: [

@@ -1,7 +1,7 @@
 import { usedParameters } from '../invention/parameters.js';
 import { schemeTitles } from './schemes.js';
 
-/** The texts of the chapter on training, between its figures. */
+/** Text shown in the chapter on training, between its figures. */
 export const texts = {
   question: 'Where do the numbers in the matrices come from?',
   lead: [

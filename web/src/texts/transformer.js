@@ -1,4 +1,4 @@
-/** The texts of the chapter on Transformer blocks, text generation and their history. */
+/** Text shown in the chapter on Transformer blocks, text generation and their history. */
 export const texts = {
   question: 'What else does a model need in order to write?',
   block:

@@ -1,4 +1,4 @@
-// The texts of the walk, which shows step by step how a head computes its output for one word. Each
+// Text shown in the walk, which shows step by step how a head computes its output for one word. Each
 // step makes one point, in a title and a few sentences. `more` appears below them.
 
 /**

@@ -125,7 +125,7 @@ export class Training {
   /** The earlier step to show. */
   #back = Infinity;
   #lookingBack = false;
-  /** True if the reader has turned on tests on longer inputs. */
+  /** True if the reader has chosen to test the models with longer inputs, too. */
   #reaches = false;
   #reaching = false;
   /** The step at which to stop. */

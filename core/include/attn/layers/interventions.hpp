@@ -82,8 +82,8 @@ class ATTN_API Interventions {
   bool empty() const noexcept { return edits_.empty() && knockouts_.empty(); }
 
   /// Returns the names that ablate() and patch() accept for `layer`. They are the names that
-  /// Module::intermediate_names() returns, except for the scores, weights and log-sum-exps of
-  /// attention, which only knock_out() changes.
+  /// Module::intermediate_names() returns, without the scores, weights and log-sum-exps of
+  /// attention. To change these, use knock_out().
   static std::vector<std::string> names_of(const Module& layer);
 
  private:

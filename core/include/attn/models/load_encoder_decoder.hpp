@@ -44,7 +44,7 @@ struct EncoderDecoderDescription : ModelFilesDescription {
 /// - Marian: `d_model`, the layers, heads and `ffn_dim` of both stacks, `activation_function`,
 ///   `scale_embedding`, `tie_word_embeddings` and `decoder_start_token_id` are used. If the files
 ///   have tables of positions, these tables are used, and a sequence can have only as many tokens
-///   as its table has rows. Otherwise, positions are computed for any length, also beyond
+///   as its table has rows. Otherwise, positions are computed for any length, even beyond
 ///   `max_position_embeddings`. A missing `final_logits_bias` is zero.
 /// - Rejected: all other families (e.g. BART, Pegasus, UMT5, LongT5 and Switch Transformers), a
 ///   Marian model with separate embeddings for source and target, `normalize_before`,

@@ -153,7 +153,8 @@ ATTN_API LanguageModelDescription describe_language_model(std::span<const Safete
                                                           std::string_view index = {});
 
 /// Returns the file names in a model.safetensors.index.json, each once, in the order in which they
-/// appear. Throws kInvalidFormat, including for a name that leads into another folder.
+/// appear. Throws kInvalidFormat if the text is not such an index, or if a name leads into another
+/// folder.
 ATTN_API std::vector<std::string> safetensors_index_files(std::string_view index);
 
 /// Builds a model from the bytes of its files, which may arrive in slices. The bytes are written

@@ -1,7 +1,7 @@
 #pragma once
 
-// The matrix product of bf16 pairs. It uses the blocks and tiles of the product of floats, but its
-// elements are pairs along the depth.
+// The matrix product of bf16 pairs. It uses the same blocks and tiles as the matrix product for
+// float32, but its elements are pairs along the depth.
 
 #include <algorithm>
 #include <bit>

@@ -47,8 +47,8 @@ struct GradientSteps {
   bool scores_by_row;  ///< true if some steps process the scores of one query at a time
   bool dropout;
   bool gradients_by_row;  ///< true if some steps process the score gradients of one query at a time
-  bool only_ranges;       ///< true if only key ranges exclude keys, and weights need no further
-                          ///< step
+  bool only_ranges;       ///< true if key ranges are the only exclusions and nothing else
+                          ///< changes the weights
   bool shows_tiles;       ///< true if the caller wants the gradients of the scores or of the
                           ///< weights
 };

@@ -22,7 +22,7 @@ export function sortedBy(layers, name) {
 }
 
 /**
- * Returns the index of the box that a key leads to: an arrow key, Home or End. The boxes are laid
+ * Returns the index of the box to which an arrow key, Home or End leads. The boxes are laid
  * out in lines.
  * @param {readonly { left: number, top: number }[]} boxes
  * @param {number} from

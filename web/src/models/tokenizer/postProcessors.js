@@ -44,7 +44,7 @@ function template({ single, pair = [], special_tokens }, field) {
 }
 
 /**
- * Creates the post-processing for a post-processor in tokenizer.json.
+ * Creates the function that does what a post-processor in tokenizer.json describes.
  * @param {any} config
  * @param {string} [field] name of the field, for error messages
  * @returns {PostProcessor}

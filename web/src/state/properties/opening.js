@@ -5,7 +5,7 @@ const walkSteps = 8;
 
 /** The settings of the opening picture. */
 export const properties = {
-  /** The locked cell: column of the encoding and token. */
+  /** The locked cell: its token, and its column of the encoding. */
   sentenceCell: cell(4096),
   /**
    * The step of the walk, counted from 1, or 0 outside the walk; and the token that the walk

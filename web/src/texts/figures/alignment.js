@@ -1,4 +1,4 @@
-/** The texts of the figure about the alignment of two sentences. */
+/** Text shown in the figure about the alignment of two sentences. */
 
 /** @param {string} setBy how the parameters were set; may be empty */
 export const title = (setBy) =>

@@ -19,7 +19,7 @@ export const head = (head, { entropy, distance, largest }) =>
   `head ${head + 1}: entropy ${entropy} bits, mean distance ${distance}, largest weight ${largest}`;
 export const logarithmic = 'small maps: weights on a logarithmic scale';
 
-/** The texts of the page's figure. */
+/** Text shown in the page's figure. */
 
 export const title = 'What each token looks at';
 /** @param {number} tokens */

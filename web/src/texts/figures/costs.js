@@ -1,4 +1,4 @@
-/** The texts of the table of costs. */
+/** Text shown in the table of costs. */
 
 export const title = 'What one layer costs';
 /**

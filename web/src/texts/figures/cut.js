@@ -1,4 +1,4 @@
-/** The texts of the figure in which readers cut arcs. */
+/** Text shown in the figure in which readers cut arcs. */
 
 export const title = 'Cut an arc';
 /** How to cut, by touch and otherwise. */

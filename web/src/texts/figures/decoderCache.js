@@ -1,4 +1,4 @@
-/** The texts of the figure about a decoder's cache. */
+/** Text shown in the figure about a decoder's cache. */
 
 export const title = 'A causal decoder and its cache';
 export const hint = 'Each row is a token.';

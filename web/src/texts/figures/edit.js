@@ -3,7 +3,7 @@
 /** Names of the projections. @type {Record<Projection, string>} */
 export const projectionNames = { q: 'query', k: 'key', v: 'value', o: 'output' };
 
-/** The texts of the figure in which one number of a projection changes. */
+/** Text shown in the figure in which readers change one number of a projection. */
 
 export const title = 'Change one number of a projection';
 /** @param {{ which: Projection, row: number, column: number, from: string, to: string, head: number, weights: string, output: string }} of */

@@ -1,4 +1,4 @@
-/** The texts of the figure about a Transformer block. */
+/** Text shown in the figure about a Transformer block. */
 
 export const title = 'One block, taken apart';
 const forms = {

@@ -35,7 +35,7 @@ export const how = {
   point: 'Point at a curve, or focus the chart and use the arrow keys; click to lock.',
 };
 
-/** The texts of the page's figure. */
+/** Text shown in the page's figure. */
 
 export const title = 'Every position has its own row';
 /**

@@ -1,4 +1,4 @@
-/** The texts of the table of engines. */
+/** Text shown in the table of engines. */
 
 export const title = 'The same attention, computed in four ways';
 export const nothing = 'Nothing has been measured yet; press Run to start.';

@@ -1,4 +1,4 @@
-/** The texts of the figure about the next word. */
+/** Text shown in the figure about the next word. */
 
 export const title = 'The next word';
 /** @param {string} token @param {{ label: string, share: string }[]} candidates */

@@ -1,4 +1,4 @@
-/** The texts of the figure at the beginning of the page. */
+/** Text shown in the figure at the beginning of the page. */
 
 export const title = 'Your words, and what they look at';
 /** @param {{ drawn: number, tokens: number, head: number }} of */

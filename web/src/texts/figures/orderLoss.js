@@ -1,4 +1,4 @@
-/** The texts of the figure about the loss in several word orders. */
+/** Text shown in the figure about the loss in several word orders. */
 
 export const title = 'What order is worth';
 /** @param {{ name: string, loss: string }[]} cases */

@@ -1,7 +1,7 @@
 /** @param {number | null} length */
 const connections = (length) => (length === 1 ? 'connection' : 'connections');
 
-/** The texts of the figure about paths. */
+/** Text shown in the figure about paths. */
 
 export const title = 'The path from one token to another';
 export const two = 'A path needs two tokens.';

@@ -1,4 +1,4 @@
-/** The texts of the figure in which points are pooled by their keys. */
+/** Text shown in the figure in which points are pooled by their keys. */
 
 export const title = 'Attention draws a curve through points';
 /** @param {{ points: number, queries: number, name: string, error: string, average: string }} of */

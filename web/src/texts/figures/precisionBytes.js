@@ -1,4 +1,4 @@
-/** The texts of the figure about numbers stored in fewer bytes. */
+/** Text shown in the figure about numbers stored in fewer bytes. */
 
 export const error = 'error';
 export const computing = 'computing …';

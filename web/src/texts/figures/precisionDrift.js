@@ -1,4 +1,4 @@
-/** The texts of the figure about the effect of rounding on attention. */
+/** Text shown in the figure about the effect of rounding on attention. */
 
 export const title = 'What rounding does to attention';
 /** @param {{ length: number, start: string, changes: { code: string, drift: string }[] }} of */

@@ -1,4 +1,4 @@
-/** The texts of the figure about the error of the encoding. */
+/** Text shown in the figure about the error of the encoding. */
 
 export const error = 'error';
 export const computing = 'computing …';

@@ -1,4 +1,4 @@
-/** The texts of the figure about rotary positions. */
+/** Text shown in the figure about rotary positions. */
 
 export const title = 'A query and a key, turned';
 /** @param {{ query: string, key: string, at: [string, string], score: string, spread: string }} of */

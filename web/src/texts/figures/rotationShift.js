@@ -1,4 +1,4 @@
-/** The texts of the figure about a shift as a rotation. */
+/** Text shown in the figure that shows a shift as a rotation. */
 
 export const title = 'A fixed distance is a fixed rotation';
 /** @param {{ positions: number, delta: string, largest: string }} of */

@@ -1,4 +1,4 @@
-/** The texts of the figure about a sine without its cosine. */
+/** Text shown in the figure about a sine without its cosine. */
 
 export const title = 'A sine alone does not know where it is going';
 /** @param {string} positions @param {boolean} earlier */

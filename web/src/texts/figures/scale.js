@@ -1,4 +1,4 @@
-/** The texts of the figure about dividing scores by √D. */
+/** Text shown in the figure about dividing scores by √D. */
 
 export const title = 'What dividing by √D achieves';
 /**

@@ -1,4 +1,4 @@
-/** The texts of the comparison of positional schemes. */
+/** Text shown in the comparison of positional schemes. */
 
 export const title = 'Six ways to say where a word is, and six more';
 /**

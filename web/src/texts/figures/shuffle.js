@@ -1,4 +1,4 @@
-/** The texts of the figure about shuffled sentences. */
+/** Text shown in the figure about shuffled sentences. */
 
 export const title = 'Shuffle before the layer, or after it';
 export const rotary = 'rotary positions';

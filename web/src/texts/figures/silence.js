@@ -1,4 +1,4 @@
-/** The texts of the figure in which parts of a language model are silenced. */
+/** Text shown in the figure in which parts of a language model are silenced. */
 
 export const title = 'Which heads matter here?';
 /** @param {{ layer: number, head: number | null }} part */

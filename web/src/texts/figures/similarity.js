@@ -1,4 +1,4 @@
-/** The texts of the figure about the similarity of positions. */
+/** Text shown in the figure about the similarity of positions. */
 
 export const title = 'How similar two positions are';
 /** @param {number} positions @param {string} self */

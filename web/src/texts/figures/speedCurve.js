@@ -1,4 +1,4 @@
-/** The texts of the curve of times. */
+/** Text shown in the curve of times. */
 
 export const title = 'Twice as long, four times the time';
 export const work = 'one attention';

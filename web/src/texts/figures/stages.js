@@ -1,4 +1,4 @@
-/** The texts of the figure that follows every number through a layer. */
+/** Text shown in the figure that follows every number through a layer. */
 
 export const title = 'Through the layer, number by number';
 /** @param {number} head @param {number} tokens */

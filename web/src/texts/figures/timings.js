@@ -1,4 +1,4 @@
-/** The texts of the figure that times three kinds of layers. */
+/** Text shown in the figure that times three kinds of layers. */
 
 export const title = 'Measured in this browser';
 export const names = { convolution: 'convolution', recurrence: 'RNN', attention: 'self-attention' };

@@ -1,7 +1,7 @@
 import { sentenceTask } from './sentenceTask.js';
 import { sentence } from './task.js';
 
-/** Computes a head's scores, scaled and masked scores, and weights. */
+/** Computes a head's scores, the scores after scaling and masking, and the weights. */
 export const stagesTask = sentenceTask(
   'stages',
   [...sentence, 'head'],
