@@ -348,8 +348,8 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
   run(1);
   const elementwise = attnNode().gptElementwise(gpt);
   const peer = await pytorch?.solver({ kind, shape: sizes }, threads);
-  // Losses are not compared, because attn and PyTorch draw different initial parameters. Tests
-  // check that training runs agree.
+  // Losses are not compared, because attn and PyTorch draw different initial parameters. Separate
+  // tests compare training runs.
   if (peer && peer.size !== attnNode().gptSize(gpt)) {
     throw new Error(
       `${name}: PyTorch's model has ${peer.size} parameters, but attn's has a different number`,

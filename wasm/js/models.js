@@ -62,9 +62,11 @@ export class ModelsAttn extends Attn {
    * weights.
    *
    * The model is recognised by its configuration or, if that is missing, by the names of its
-   * tensors: GPT-2; BERT, RoBERTa, DistilBERT; GPT-NeoX, GPT-Neo, OPT, Llama, SmolLM, Mistral,
-   * Qwen 2 and 3, Gemma 1 to 3, OLMo 2, and gpt-oss without experts, which all need config.json;
-   * torch.nn.TransformerEncoder with `numHeads`; and attn's own files.
+   * tensors. Supported are:
+   * - GPT-2, BERT, RoBERTa, DistilBERT, and attn's own files
+   * - with a config.json: GPT-NeoX, GPT-Neo, OPT, Llama, SmolLM, Mistral, Qwen 2 and 3, Gemma 1 to
+   *   3, OLMo 2, and gpt-oss without experts
+   * - torch.nn.TransformerEncoder, if `numHeads` is given
    * @param {ModelFiles} files
    * @param {LanguageModelHints} [options]
    * @returns {Promise<LanguageModelDescription>}

@@ -30,8 +30,8 @@ import { trigramLoss } from './trigramLoss.js';
 
 const kVocabulary = 3840;
 /**
- * When the tokenizer is learned, everyday words and the words of examples count as if they occurred
- * at least this often, if they occur at least twice.
+ * The tokenizer is learned from counts of words. For everyday words and words of the page's
+ * examples that occur at least twice, this is the smallest count.
  */
 const kFrequent = 200;
 const kFolder = join(kBuildFolder, 'languageModel');

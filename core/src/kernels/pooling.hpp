@@ -1,8 +1,9 @@
 #pragma once
 
 // Attention pooling with a scoring function that is not an inner product. The function is applied
-// column by column to every pair of a query and a key. Keys are packed in panels, so that a vector
-// has one column of neighbouring keys and no tensor of size (queries, keys, columns) ever exists.
+// column by column to every pair of a query and a key. Keys are packed in panels, so a vector
+// contains one column of several neighbouring keys. No tensor of shape (queries, keys, columns) is
+// ever stored.
 
 #include <algorithm>
 #include <cstdint>

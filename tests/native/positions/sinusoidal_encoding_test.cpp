@@ -31,9 +31,8 @@ using attn_test::same_bits;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// The error bound that the header states for positions up to `position`. Some rows are rotated
-/// from a row that is computed exactly. `reach` bounds the distance between the positions of two
-/// such rows.
+/// The error bound that the header states for positions up to `position`. Some rows are computed
+/// by rotating an exact row, whose position differs from theirs by at most `reach`.
 double promised_error(double position, double base = 10000, double reach = 0) {
   return 3.1e-8 + 4.5e-16 * (position + reach) * std::max(1.0, 1 / base);
 }

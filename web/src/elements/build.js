@@ -14,7 +14,7 @@ const web = fileURLToPath(new URL('../../', import.meta.url));
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 /**
- * Folders of the page that the elements must not import, because drawings know nothing of the
+ * Folders in web/src from which the elements must not import, because the elements work without the
  * page's state.
  */
 const kPage = /[\\/]web[\\/]src[\\/](chapters|frame|host|models|state|story|training|work)[\\/]/;

@@ -37,7 +37,7 @@ export const metadataOf = (
   ...{ rate: `${rate}`, seed: `${seed}`, step: `${step}` },
 });
 
-/** The formulas with the names and the form that they have in a link. @param {Written} written */
+/** Returns the reader's formulas in the form that a link contains. @param {Written} written */
 const formulasIn = ({ added, bias, parameters }) => ({
   ...{ formula: added, formulaBias: bias },
   parameters: properties.parameters.format([...parameters]),

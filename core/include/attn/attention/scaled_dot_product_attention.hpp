@@ -26,8 +26,8 @@ class Diagonal {
   /// cache, pass the past length.
   static constexpr Diagonal offset(std::int64_t offset) { return Diagonal(false, offset); }
 
-  /// Returns the diagonal for queries whose positions are larger by `by`: the offset increases by
-  /// `by`. A bottom_right() diagonal does not change.
+  /// Returns the diagonal for queries that are `by` positions later, whose offset is larger by this
+  /// number. A bottom_right() diagonal does not change.
   [[nodiscard]] constexpr Diagonal shifted(std::int64_t by) const {
     Diagonal result = *this;
     // The offset saturates instead of overflowing. All offsets with such large magnitudes have the

@@ -41,7 +41,7 @@ struct ValuePart {
 /// interventions. They compute all later values from the changed value, and intermediates show
 /// changed values. Several changes to one value are made in the order in which you add them. A call
 /// only reads this object, so several threads can pass it at the same time. An object without
-/// interventions changes no bit of a result.
+/// interventions leaves every bit of the results as it is.
 ///
 /// Ablating a head of "head_output" has the same effect as setting the head's D columns of
 /// out_proj.weight to 0. "attn_out" and "mlp_out" are the values that a layer adds to the residual
