@@ -154,7 +154,7 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
   assert.ok(shares[0] > 0.1 && shares.every((share, i) => !i || share <= shares[i - 1]));
   // The positions of this model rotate queries and keys, and the page says so.
   await page.locator('.dots button').nth(1).click();
-  await matches(() => says(page), /This model does not/);
+  await matches(() => says(page), /This model instead turns two vectors/);
   await heatmap(page.locator('#walk'), /^turned by the clocks/).waitFor();
   // Each clock rotates two neighbouring numbers, as in the chapters.
   const pairs = await page.locator('#walk .clock .columns').allInnerTexts();

@@ -37,7 +37,7 @@ export const texts = {
   },
   /** @param {number} width @param {Positions} positions */
   sizes: (width, positions) =>
-    `from your model: width ${width}, ${positions === 'none' ? 'no' : positions} positions`,
+    `your model: width ${width}, ${positions === 'none' ? 'no' : positions} positions`,
   /**
    * @param {{ name: string, layers: number, heads: number, kvHeads: number | null, width: number,
    *   parameters: string, dtypes: string[], positions: Positions, causal: boolean }} of kvHeads: null
