@@ -161,7 +161,9 @@ test('keys move between pictures, and Enter opens one', async () => {
   await page.keyboard.press('Enter');
   await page.keyboard.press('Enter');
   await page.getByRole('application', { name: 'Attention weights of head 2,' }).waitFor();
-  await page.waitForURL(({ hash }) => /head=2&shuffle=1&at=self-attention/.test(hash) && !/layer/.test(hash));
+  await page.waitForURL(
+    ({ hash }) => /head=2&shuffle=1&at=self-attention/.test(hash) && !/layer/.test(hash),
+  );
 });
 
 test('the wall says what it cannot measure in a sentence that is too short or has no repetition', async () => {
