@@ -247,7 +247,9 @@ export class Site {
     }
     const page = await context.newPage();
     if (clock) await page.clock.install();
-    page.on('console', (message) => this.problems.push(`${message.type()}: ${message.text()}`));
+    page.on('console', (message) =>
+      this.problems.push(`${message.type()}: ${message.text()} (${page.url()})`),
+    );
     page.on('pageerror', (error) => this.problems.push(String(error)));
     page.on('requestfailed', (request) => {
       const reason = request.failure()?.errorText;
@@ -375,9 +377,8 @@ export async function settled(page) {
       state.layout = layout;
       return state.frames >= 5;
     }, state)
-    .catch(async (error) => {
-      console.error(`${page.url()} did not settle: ${await unsettled(page)}`);
-      throw error;
+    .catch(async (cause) => {
+      throw new Error(`${page.url()} did not settle: ${await unsettled(page)}`, { cause });
     });
 }
 
