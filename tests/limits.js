@@ -7,7 +7,7 @@
 export const kMaxWasmBytes = {
   attn: { raw: 428e3, gzip: 193e3 },
   training: { raw: 591e3, gzip: 260e3 },
-  models: { raw: 574e3, gzip: 254e3 },
+  models: { raw: 574e3, gzip: 256e3 },
 };
 
 /** The complete API with its glue, both as a bundler writes it and as the package contains it. */
