@@ -189,7 +189,7 @@ export const steps = [
             !looked || looked.word === next?.word
               ? ''
               : looked.rank === 1
-                ? 'That is the word that this head looked at.'
+                ? `This head looked at ${looked.word}, too.`
                 : `${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`,
           ]
             .filter(Boolean)
