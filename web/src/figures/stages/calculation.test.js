@@ -49,7 +49,7 @@ test('weights: the softmax of the row, with the key in question marked', () => {
 test('terms that are not listed are counted and summed', () => {
   const calculation = calculationOf(head, 'output', cell, 3);
   assert.equal(calculation?.columns.length, 3);
-  assert.equal(calculation.note, '+ 1 more: 141 + bias: −1');
+  assert.equal(calculation.note, '+ 1 more (141) + bias: −1');
 });
 
 test('no sum explains a normalised query, or a number without its projection', () => {

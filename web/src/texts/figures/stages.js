@@ -52,7 +52,7 @@ export const share = 'share';
 export const heads = 'heads';
 export const column = 'column';
 /** @param {number} others @param {string} rest */
-export const rest = (others, rest) => `+ ${others} more: ${rest}`;
+export const rest = (others, rest) => `+ ${others} more (${rest})`;
 export const bias = (/** @type {string} */ bias) => `+ bias: ${bias}`;
 export const others = (/** @type {number} */ others) => `${others} more`;
 export const sink = (/** @type {string} */ score) =>
