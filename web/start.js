@@ -12,6 +12,9 @@ const kHasDisplay =
 
 try {
   await withLock(kLockFile, async () => buildPackage(await setUp(), kDevelopment));
+  // Vite has built the custom elements in this process and has set the variable to 'production'. The
+  // dev server would then register the service worker and link to pages that only the build has.
+  process.env.NODE_ENV = 'development';
   const { createServer } = await import('vite');
   const server = await createServer({
     root: import.meta.dirname,
