@@ -95,7 +95,8 @@ test('the figure fits a phone and is accessible', async () => {
 });
 
 test('arcs of a model that the reader opened can be cut', async () => {
-  // The cut and the followed token belong to the page's model.
+  // The cut and the token in this link are meant for the page's model. They must disappear when the
+  // reader opens another model.
   const page = await site.visit(
     '#v=2&text=the+lady+sat+by+the+fire&layer=3&cuts=0.0.5.1&cutToken=7&at=transformer.encoder-block',
   );

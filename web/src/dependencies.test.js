@@ -1,5 +1,5 @@
-// Checks that code which computes the page's data does not depend on how the data is shown, whether
-// it imports a module, loads one on demand, or names one in a type.
+// Checks that the code that computes the page's data does not depend on how the data is shown.
+// Static imports, dynamic imports and modules named in types count as dependencies.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -25,12 +25,14 @@ struct RowPlaces {
                               ///< of row 0
   std::int64_t num_keys = 0;  ///< number of keys if there are no `key_lens`, and the length for
                               ///< dynamic NTK
-  /// The indices of the first row and of the first key of each packed sequence; or none.
+  /// The index of each packed sequence's first row, and of its first key. None if sequences are not
+  /// packed.
   LengthsView cu_seqlens = {};
   LengthsView cu_seqlens_k = {};
 };
 
-/// The index of the first key of each packed sequence, or none.
+/// Returns the index of each packed sequence's first key. The result is none if sequences are not
+/// packed.
 inline const LengthsView& key_sequences(const AttentionOptions& attention) {
   return attention.cu_seqlens_k.is_none() ? attention.cu_seqlens : attention.cu_seqlens_k;
 }

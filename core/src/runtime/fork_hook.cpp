@@ -8,8 +8,8 @@ namespace attn::runtime {
 namespace {
 
 // The list of all hooks. fork() waits for its mutex, so no hook is added or removed during a fork.
-// The two variables have no destructors, so contexts with static storage duration may be created
-// and destroyed until the program has ended.
+// The two variables have no destructors, so a program may create and destroy contexts with static
+// storage duration at any time before it ends.
 pthread_mutex_t fork_hooks_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit ForkHook* first_fork_hook = nullptr;
 

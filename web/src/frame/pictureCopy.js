@@ -199,7 +199,7 @@ function copyText(node, style, end, into, picture) {
     const line = lines[lines.length - 1];
     if (line.isCut) continue;
     line.isCut = right > end - ellipsis;
-    // Browsers round ascent and descent to whole pixels when they lay out lines.
+    // When a browser lays out a line, it rounds ascent and descent to whole pixels.
     const above =
       Math.round(ascent) + Math.round(descent) === Math.round(height)
         ? Math.round(ascent)

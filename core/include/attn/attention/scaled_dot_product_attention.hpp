@@ -194,10 +194,10 @@ struct AttentionOptions {
 /// relative error of at most 1e-5·√D), and each log-sum-exp is within 3e-6·√D. Column sums have a
 /// relative error of at most 2e-5·√D for up to 2^16 queries. With relative values, add max|a| to
 /// max|v|. Outputs in smaller types are rounded once more, by up to 2^-11 of their magnitude in
-/// float16 and by up to 2^-8 in bfloat16 (see Float16 and BFloat16). The bounds do not include the
-/// rounding of inputs before the call. With products of bfloat16 pairs, output o with weights w is
-/// off by up to an additional 2^-8 · Σ_j w_j·|v_j − o|, while the bound for log-sum-exps stays the
-/// same. Inputs with a magnitude below 2^-126 then count as zero.
+/// float16 and by up to 2^-8 in bfloat16 (see Float16 and BFloat16). The bounds do not include
+/// errors that arose when inputs were rounded before the call. With products of bfloat16 pairs, the
+/// bound on an output o with weights w is larger by 2^-8 · Σ_j w_j·|v_j − o|, and the bound on
+/// log-sum-exps is the same. Inputs with a magnitude below 2^-126 then count as zero.
 ///
 /// Throws kShapeMismatch if ranks or sizes do not fit together. Throws kInvalidArgument for a null
 /// data pointer, D = 0 (other sizes may be 0), lengths outside [0, Nk], or options outside their

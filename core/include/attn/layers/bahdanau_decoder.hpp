@@ -86,12 +86,13 @@ class ATTN_API BahdanauDecoder : public Module {
   ///
   /// Intermediates, for all T steps:
   ///
-  /// - "attention.projected_queries" (B, T, H), "attention.scores" and "attention.weights"
-  ///   (B, T, Nk), and "attention.output" (B, T, encoder_dim), which is the context.
-  /// - "attention.projected_keys" (B, Nk, H), which is part of the state.
-  /// - "embedding.output" (B, T, embed_size).
-  /// - "rnn.output_l0" (B, T, H) and so on for each layer.
-  /// - "dense.output" (B, T, V).
+  /// - "attention.projected_queries" (B, T, H)
+  /// - "attention.scores" and "attention.weights" (B, T, Nk)
+  /// - "attention.output" (B, T, encoder_dim): the context
+  /// - "attention.projected_keys" (B, Nk, H): part of the state
+  /// - "embedding.output" (B, T, embed_size)
+  /// - "rnn.output_l0" (B, T, H), and so on for each layer
+  /// - "dense.output" (B, T, V)
   void forward(const IdView& tokens, State& state, const Tensor& logits,
                const Tensor& alignment = {}, Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;

@@ -43,11 +43,11 @@ class ATTN_API Linear : public Module {
   /// `x` and `output` may have any element types. The result is computed from the exact values of x
   /// and rounded once if `output` is not float32 (see Float16 and BFloat16).
   ///
-  /// Error: each output is within (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value for
-  /// the weights as stored. Storing a weight rounds it, with a relative error of at most 2^-11 for
-  /// float16 and 2^-8 for bfloat16 (see Float16 and BFloat16). With either type, outputs are
-  /// bit-identical to outputs with float32 weights of the same values, unless inputs are rounded
-  /// (see WeightFormat).
+  /// Error: for the weights as stored, each output is within
+  /// (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value. Storing a weight rounds it, with
+  /// a relative error of at most 2^-11 for float16 and 2^-8 for bfloat16 (see Float16 and
+  /// BFloat16). With either type, outputs are bit-identical to outputs with float32 weights of the
+  /// same values, unless inputs are rounded (see WeightFormat).
   ///
   /// If inputs are rounded to bfloat16 and the instruction set has bfloat16 products, outputs are
   /// within the same bound of the exact value for the rounded x. Rounding x changes that value by

@@ -32,7 +32,8 @@ export const encoderOptions = (given, learned) => ({
  * `encoder`. The program expects the model's file next to it.
  * @param {Given} given
  * @param {Known} learned
- * @param {boolean} [mayLackKeys] whether a query may have no keys, so that its weights are 0
+ * @param {boolean} [mayLackKeys] true if all keys of a query may be excluded; the weights of such a
+ *   query are 0
  * @returns {Call[]}
  */
 export function modelCalls(given, learned, mayLackKeys = false) {
