@@ -115,6 +115,7 @@ export default defineConfig(({ command }) => ({
     // Splitting would produce ten similar style sheets, which are larger in total.
     cssCodeSplit: false,
     rolldownOptions: {
+      checks: { pluginTimings: false },
       optimization: { inlineConst: { mode: 'all', pass: 2 } },
       output: {
         codeSplitting: {

@@ -105,10 +105,11 @@ export class Next {
    * @param {number} count
    * @param {(text: string) => boolean} onText receives the text that each token appends; returns
    *   whether to continue
+   * @param {AbortSignal} leaving ends the writing
    */
-  async write(count, onText) {
+  async write(count, onText, leaving) {
     const controller = new AbortController();
-    const { signal } = controller;
+    const signal = AbortSignal.any([controller.signal, leaving]);
     this.#ended = false;
     const { length: place } = this.#pipeline.given.ids;
     const given = { ids: this.#ids, place, count: Math.min(count, this.#context.left) };
