@@ -111,7 +111,7 @@ for (const [place, name] of [
   ['transformer.decoder-cache', /./],
 ]) {
   test(`${place} shows the model, and its program loads it`, async () => {
-    const page = await site.visit(`${learned}&layer=1&head=1&at=${place}`);
+    const page = await site.visit(`${learned}&layer=1&head=1&shuffle=1&at=${place}`);
     const figure = page.locator(`#${String(place).split('.')[1]}`);
     await radio(page, 'learned').and(page.locator(':checked')).waitFor();
     const map = figure.getByRole('application', { name }).first();
