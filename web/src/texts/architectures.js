@@ -53,7 +53,7 @@ export const texts = {
     `At n = ${n} and d = ${d}, self-attention with its four projections takes ${projections} times as many multiply-adds as the RNN with its two projections.`,
   book: {
     more: 'How the textbook D2L counts',
-    text: '[D2L] counts the two projections of the RNN but not the four projections of attention. In the table above, it compares the RNN with “self-attention without its projections”, which takes n/d times as many multiply-adds as the RNN. D2L gives only how fast the numbers grow: O(k · n · d²) for the CNN, O(n · d²) for the RNN and O(n² · d) for attention, with longest paths of O(n/k), O(n) and O(1). Factors such as 2, and the difference between k and k − 1, are left out.',
+    text: '[D2L] counts the projections of the RNN but not the projections of attention. So it compares the RNN with “self-attention without its projections”, which takes n/d times as many multiply-adds. D2L gives only how fast the numbers grow: O(k · n · d²) for the CNN, O(n · d²) for the RNN and O(n² · d) for attention, with longest paths of O(n/k), O(n) and O(1).',
   },
   takeaway:
     'Attention makes every path one connection long, and computes all words at once. The price is work that grows as the square of the length.',

@@ -34,7 +34,7 @@ export const distance = ({ distance, isLast, column }) =>
 /** The equation, and an explanation of its letters. */
 export const equation = 'All cards in one equation';
 export const letters =
-  'The query is at position i, and the key at position m. The word x becomes a query q and a key k. What a card adds or turns is one letter: {p} is added to a word (sinusoidal, learned), {beta} to a score (ALiBi, T5) and {a} to a key (Shaw), and {R} turns a query or key (rotary). All other letters are then left out.';
+  'The query is at position i, the key at position m. Each card uses one letter and leaves out the others: {p} is added to a word (sinusoidal, learned), {beta} to a score (ALiBi, T5) and {a} to a key (Shaw), and {R} turns a query or key (rotary).';
 export const odd = 'a head with one column has no pair of columns to rotate';
 /** @param {{ title: string, isBias: boolean, rows: number, columns: number }} of */
 export const matrix = ({ title, isBias, rows, columns }) =>
