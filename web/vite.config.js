@@ -4,6 +4,7 @@ import { defineConfig } from 'vite';
 
 import { equations } from './equations.js';
 import { firstStyles, firstView, hashSource } from './firstView.js';
+import { hub } from './hub.js';
 import { offline } from './offline.js';
 import { onDemand } from './oneFile/onDemand.js';
 import { outlines } from './outlines.js';
@@ -17,7 +18,7 @@ const policyOf = (styles) =>
     "default-src 'none'",
     "script-src 'self' 'wasm-unsafe-eval'",
     "worker-src 'self'",
-    "connect-src 'self'",
+    ["connect-src 'self'", ...(hub ? [hub.address, ...hub.redirects] : [])].join(' '),
     `style-src 'self' ${styles}`,
     "font-src 'self'",
     // The page draws exported pictures from `blob:` addresses that it creates.
@@ -87,6 +88,7 @@ export const sources = (command) => [
 
 export default defineConfig(({ command }) => ({
   root: fileURLToPath(new URL('.', import.meta.url)),
+  define: { 'globalThis.__HUB__': JSON.stringify(hub) },
   // Relative addresses let the site work in any folder of any static host.
   base: './',
   plugins: [
@@ -134,6 +136,11 @@ export default defineConfig(({ command }) => ({
             {
               name: 'own',
               test: /figures[\\/]own[\\/]|models[\\/]own[\\/]\w+\.svelte\.js|texts[\\/]own\.js/,
+              priority: 2,
+            },
+            {
+              name: 'hub',
+              test: /models[\\/]hub[\\/]|OpenByName\.svelte|texts[\\/]hub\.js/,
               priority: 2,
             },
             {

@@ -95,6 +95,25 @@ test('the file measures and trains with a formula of the reader', async () => {
   });
 });
 
+test('the file explains why it opens no models by name', () =>
+  inBoth(async (name) => {
+    const { page, close } = await open(name);
+    await page.evaluate(() => {
+      const buttons = [...document.querySelectorAll('button')];
+      buttons.find((button) => button.textContent?.includes('open your own model'))?.click();
+    });
+    await becomes(
+      () =>
+        page.evaluate(() =>
+          /single file, which makes no requests.* use the page on a web server/.test(
+            document.querySelector('dialog[open]')?.textContent ?? '',
+          ),
+        ),
+      true,
+    );
+    await close();
+  }));
+
 // Chromium reports the requests of a page, but not the requests of its workers.
 test('the policy of the file forbids requests of its workers', async () => {
   const { page, close } = await open('Chromium', '#world=count&trainStep=1&at=training');

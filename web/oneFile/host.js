@@ -1,6 +1,7 @@
 // Replaces `src/host/host.js` in the single file, which contains all parts of the page. The page
 // makes no request, because browsers do not let a page from the disk fetch other files.
 
+import { singleFile } from '../src/texts/openModel.js';
 import { saving as texts } from '../src/texts/frame.js';
 import { readPart, withoutModel } from './parts.js';
 
@@ -51,6 +52,9 @@ export const host = {
     worker.addEventListener('message', () => URL.revokeObjectURL(address), { once: true });
     return worker;
   },
+
+  hub: null,
+  whyNoHub: singleFile,
 
   keepOffline: () => Promise.resolve(),
   keepFiles: () => Promise.resolve(),

@@ -44,6 +44,14 @@ export const host = {
   /** @returns {Worker | Promise<Worker>} */
   startWorker: () => new Worker(new URL('../work/worker.js', import.meta.url), { type: 'module' }),
 
+  /**
+   * The hub from which readers can open models by name, or null if this page does not offer that.
+   * @type {{ address: string } | null}
+   */
+  hub: /** @type {any} */ (globalThis).__HUB__ ?? null,
+  /** If there is no hub: why not, for readers. Empty if there is nothing to explain. */
+  whyNoHub: '',
+
   keepOffline,
   keepFiles,
 

@@ -1,3 +1,7 @@
+/** Why the single file opens no models by name. */
+export const singleFile =
+  'This page is a single file, which makes no requests. To open a model by its name, use the page on a web server.';
+
 /** The dialog that opens a model from the reader's files. */
 export const dialog = {
   title: 'Your own model',
@@ -14,6 +18,7 @@ export const dialog = {
   reading: 'how much of the files has been read',
   cancel: 'Cancel',
   closeModel: 'Close it',
+  byName: 'The part of the page that opens models by name',
   noFiles:
     'There are no files in this folder. Browsers leave out symbolic links: to open a model from the cache of Hugging Face, choose its whole folder, models--….',
   /** @param {string} why */

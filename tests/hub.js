@@ -1,0 +1,206 @@
+// A local server that behaves like huggingface.co, as far as the page uses it: it lists the files of
+// a model, sends small files itself, and redirects to a second server, with another port, for
+// weights. Both servers allow all origins, answer to ranges and expose the same headers as
+// huggingface.co and its download servers, which reject requests with other headers.
+
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+
+/** @import { IncomingMessage, Server, ServerResponse } from 'node:http' */
+
+/**
+ * @typedef {object} HubModel
+ * @property {Record<string, Uint8Array>} files
+ * @property {string} [id]  the current name, if the model has been renamed
+ * @property {false | 'auto' | 'manual'} [gated]
+ */
+
+/**
+ * What goes wrong, for requests to the server with weights.
+ * @typedef {object} Faults
+ * @property {number} [drops]  number of requests whose connection is lost before the answer
+ * @property {number[]} [stallAfter]  for each request: after how many bytes nothing more arrives,
+ *   until `cut()` ends the connection
+ * @property {number} [pauseMs]  pause before every 1000 bytes
+ * @property {number[]} [statuses]  for each request: the status of the answer, if it is an error
+ * @property {string[]} [etags]  for each request: the ETag, instead of the right one
+ * @property {boolean} [ignoresRanges]
+ * @property {string} [redirect]  another address to redirect to
+ */
+
+/**
+ * @typedef {object} Asked
+ * @property {string} server  'hub' or 'files'
+ * @property {string} url
+ * @property {string} method
+ * @property {import('node:http').IncomingHttpHeaders} headers
+ */
+
+const revision = 'a'.repeat(40);
+
+const kHubExposes =
+  'X-Repo-Commit,X-Request-Id,X-Error-Code,X-Error-Message,X-Total-Count,ETag,Link,Accept-Ranges,Content-Range,X-Linked-Size,X-Linked-ETag,X-Xet-Hash';
+const kFilesExpose =
+  'Accept-Ranges, Content-Range, Content-Type, Content-Disposition, ETag, X-Cache';
+
+const etagOf = (/** @type {Uint8Array} */ content) =>
+  `"${createHash('sha256').update(content).digest('hex')}"`;
+
+/** @param {Server} server */
+async function listen(server) {
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return `http://127.0.0.1:${port}`;
+}
+
+export class Hub {
+  /** Models by name. @type {Record<string, HubModel>} */
+  models = {};
+  /** @type {Faults} */
+  faults = {};
+  /** All requests so far. @type {Asked[]} */
+  asked = [];
+  address = '';
+  /** Address of the server with weights. */
+  files = '';
+  /** Answers that have stopped. @type {Set<ServerResponse>} */
+  #stalled = new Set();
+  #servers = [
+    createServer((request, response) => this.#answer(request, response)),
+    createServer((request, response) => void this.#send(request, response)),
+  ];
+
+  static async start() {
+    const hub = new Hub();
+    [hub.address, hub.files] = await Promise.all(hub.#servers.map(listen));
+    return hub;
+  }
+
+  /** Ends the connections of all answers that have stopped. */
+  cut() {
+    for (const response of this.#stalled) response.destroy();
+    this.#stalled.clear();
+  }
+
+  /** Forgets faults and requests. */
+  reset() {
+    this.cut();
+    [this.faults, this.asked] = [{}, []];
+  }
+
+  async close() {
+    for (const server of this.#servers) {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  }
+
+  /** The requests for weights. */
+  get ranges() {
+    return this.asked
+      .filter(({ server, method }) => server === 'files' && method === 'GET')
+      .map(({ headers }) => headers.range);
+  }
+
+  /** @param {string} server @param {IncomingMessage} request */
+  #note(server, { url = '', method = '', headers }) {
+    this.asked.push({ server, url, method, headers });
+  }
+
+  /** @param {IncomingMessage} request @param {ServerResponse} response */
+  #answer(request, response) {
+    this.#note('hub', request);
+    response.setHeader('Access-Control-Allow-Origin', request.headers.origin ?? this.address);
+    response.setHeader('Access-Control-Expose-Headers', kHubExposes);
+    response.setHeader('Vary', 'Origin');
+    // The hub does not answer to preflight requests.
+    if (request.method === 'OPTIONS') return void response.writeHead(404).end();
+    const { pathname } = new URL(request.url ?? '', this.address);
+    const [, api, id] = /^\/(api\/models\/)?([^/]+\/[^/]+)/.exec(pathname) ?? [];
+    const model = this.models[id];
+    const deny = (/** @type {number} */ status, /** @type {string} */ code) =>
+      void response
+        .writeHead(status, { 'X-Error-Code': code })
+        .end('Invalid username or password.');
+    if (!model) return deny(401, 'RepoNotFound');
+    if (api && model.id) {
+      return void response.writeHead(307, { Location: `/api/models/${model.id}?blobs=true` }).end();
+    }
+    if (api) {
+      const siblings = Object.entries(model.files).map(([rfilename, { length: size }]) => ({
+        rfilename,
+        size,
+      }));
+      const answer = { id, sha: revision, private: false, gated: model.gated ?? false, siblings };
+      return void response
+        .writeHead(200, { 'Content-Type': 'application/json; charset=utf-8' })
+        .end(JSON.stringify(answer));
+    }
+    if (model.gated) return deny(401, 'GatedRepo');
+    const [, commit, name] = /\/resolve\/([^/]+)\/(.+)$/.exec(pathname) ?? [];
+    const content = commit === revision ? model.files[decodeURIComponent(name)] : undefined;
+    if (!content) return deny(404, 'EntryNotFound');
+    if (!name.endsWith('.safetensors')) return void this.#sendRange(request, response, content);
+    const location = this.faults.redirect ?? `${this.files}/xet/${id}/${name}?Signature=1`;
+    response
+      .writeHead(302, {
+        Location: location,
+        'X-Repo-Commit': revision,
+        'X-Linked-Size': content.length,
+        'X-Linked-ETag': etagOf(content),
+      })
+      .end(`Found. Redirecting to ${location}`);
+  }
+
+  /** @param {IncomingMessage} request @param {ServerResponse} response */
+  async #send(request, response) {
+    this.#note('files', request);
+    response.setHeader('Access-Control-Allow-Origin', '*');
+    response.setHeader('Access-Control-Expose-Headers', kFilesExpose);
+    if (request.method === 'OPTIONS') return void response.writeHead(403).end();
+    const [, , owner, name, file] = (request.url ?? '').split(/[/?]/);
+    const content = this.models[`${owner}/${name}`]?.files[file];
+    if (this.faults.drops) {
+      this.faults.drops--;
+      return void response.destroy();
+    }
+    const status = this.faults.statuses?.shift();
+    if (status || !content) return void response.writeHead(status ?? 404).end();
+    await this.#sendRange(request, response, content, this.faults);
+  }
+
+  /**
+   * @param {IncomingMessage} request
+   * @param {ServerResponse} response
+   * @param {Uint8Array} content
+   * @param {Faults} [faults]
+   */
+  async #sendRange(request, response, content, faults = {}) {
+    const range = faults.ignoresRanges
+      ? null
+      : /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
+    const begin = Number(range?.[1] ?? 0);
+    const end = Math.min(content.length, Number(range?.[2] || Infinity) + 1);
+    const etag = faults.etags?.shift() ?? etagOf(content);
+    if (begin >= content.length) {
+      return void response.writeHead(416, { 'Content-Range': `bytes */${content.length}` }).end();
+    }
+    response.writeHead(range ? 206 : 200, {
+      ETag: etag,
+      'Accept-Ranges': 'bytes',
+      'Content-Length': end - begin,
+      ...(range && { 'Content-Range': `bytes ${begin}-${end - 1}/${content.length}` }),
+    });
+    const stall = faults.stallAfter?.shift() ?? Infinity;
+    const last = Math.min(end, begin + stall);
+    const step = faults.pauseMs ? 1000 : Math.max(1, last - begin);
+    for (let at = begin; at < last && !response.destroyed; at += step) {
+      if (faults.pauseMs) await new Promise((resolve) => setTimeout(resolve, faults.pauseMs));
+      await new Promise((resolve) =>
+        response.write(content.subarray(at, Math.min(at + step, last)), resolve),
+      );
+    }
+    if (end - begin > stall) this.#stalled.add(response);
+    else response.end();
+  }
+}
