@@ -13,6 +13,8 @@ export class Asked {
   /** @type {{ model: Model, given: Given, answer: Answer } | null} */
   shown = $state.raw(null);
   problem = $state('');
+  /** Whether an answer is awaited. */
+  busy = $state(false);
   #model;
   #question;
   #key;
@@ -34,7 +36,10 @@ export class Asked {
   follow = () => {
     const [model, given] = [this.#model(), JSON.parse(this.#key)];
     untrack(() => void this.#ask(model, given));
-    return () => this.#running?.abort();
+    return () => {
+      this.#running?.abort();
+      this.busy = false;
+    };
   };
 
   /** @param {Model} model @param {Given | null} given */
@@ -42,6 +47,7 @@ export class Asked {
     this.#running?.abort();
     const { signal } = (this.#running = new AbortController());
     this.problem = '';
+    this.busy = given !== null;
     if (!given || this.shown?.model !== model) this.shown = null;
     if (!given) return;
     try {
@@ -50,6 +56,8 @@ export class Asked {
       this.shown = { model, given, answer: answered.value };
     } catch (error) {
       if (!signal.aborted) this.problem = sentenceOf(error);
+    } finally {
+      if (!signal.aborted) this.busy = false;
     }
   }
 }

@@ -22,6 +22,8 @@ export class Next {
   /** Index of the selected token. Null selects the last token. @type {number | null} */
   place = $state(null);
   problem = $state('');
+  /** Whether predictions are being computed. */
+  busy = $state(false);
   #pipeline;
   #model;
   #shown = $state.raw(nothing);
@@ -74,7 +76,10 @@ export class Next {
   follow = () => {
     const key = this.#key;
     untrack(() => void this.#compute(JSON.parse(key)));
-    return () => this.#running?.abort();
+    return () => {
+      this.#running?.abort();
+      this.busy = false;
+    };
   };
 
   /** @param {any} given */
@@ -82,6 +87,7 @@ export class Next {
     this.#running?.abort();
     const { signal } = (this.#running = new AbortController());
     this.problem = '';
+    this.busy = tokens.length > 0;
     if (!tokens.length) {
       this.#shown = nothing;
       return;
@@ -92,6 +98,8 @@ export class Next {
       this.#shown = { tokens, ...next.value };
     } catch (error) {
       if (!signal.aborted) this.problem = sentenceOf(error);
+    } finally {
+      if (!signal.aborted) this.busy = false;
     }
   }
 
