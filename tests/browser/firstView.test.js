@@ -79,6 +79,42 @@ test('without WebAssembly the page says so', async () => {
   await page.context().close();
 });
 
+test('the bar stays in place when the fonts arrive', async (context) => {
+  /** @param {boolean} hasFonts */
+  const places = async (hasFonts) => {
+    const page = await blank({ javaScriptEnabled: true });
+    await page.route('**/assets/index-*.js', (route) => route.abort());
+    if (!hasFonts) await page.route('**/*.woff2', (route) => route.abort());
+    await page.goto(site.url);
+    await page.locator('.first-bar').waitFor();
+    if (hasFonts) {
+      await page.waitForFunction(
+        (fonts) => document.fonts.size > 0 && fonts.every((font) => document.fonts.check(font)),
+        ['400 1em "Source Serif 4"', '600 1em "Source Serif 4"'],
+      );
+    }
+    const tops = [];
+    for (const width of [360, 390, 768, 1280, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      tops.push((await page.locator('.first-bar').boundingBox())?.y);
+    }
+    const isInstalled = await page.evaluate(() => {
+      const canvas = /** @type {any} */ (document.createElement('canvas').getContext('2d'));
+      const widthIn = (/** @type {string} */ fonts) => {
+        canvas.font = `40px ${fonts}`;
+        return canvas.measureText('Where a word stands').width;
+      };
+      return widthIn('"DejaVu Serif", monospace') !== widthIn('monospace');
+    });
+    await page.context().close();
+    return { tops, isInstalled };
+  };
+  const before = await places(false);
+  // The sizes of the other fonts were measured once, with fonts that this machine may lack.
+  if (!before.isInstalled) return context.skip('needs DejaVu Serif');
+  assert.deepEqual(before.tops, (await places(true)).tops);
+});
+
 /** A promise, and the function that resolves it. */
 function deferred() {
   let resolve = () => {};

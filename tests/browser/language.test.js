@@ -111,7 +111,7 @@ for (const [place, name] of [
   ['transformer.decoder-cache', /./],
 ]) {
   test(`${place} shows the model, and its program loads it`, async () => {
-    const page = await site.visit(`${learned}&layer=1&head=1&at=${place}`);
+    const page = await site.visit(`${learned}&layer=1&head=1&shuffle=1&at=${place}`);
     const figure = page.locator(`#${String(place).split('.')[1]}`);
     await radio(page, 'learned').and(page.locator(':checked')).waitFor();
     const map = figure.getByRole('application', { name }).first();
@@ -190,7 +190,7 @@ test('the next word has probabilities, is sampled reproducibly, and can be chose
       }),
     );
     bars.forEach((bar, i) => assert.ok(Math.abs(bar - shares[i]) < 0.01, `${bar}, ${shares[i]}`));
-    await figure.getByRole('button', { name: 'Write ten' }).click();
+    await figure.getByRole('button', { name: 'Add ten tokens' }).click();
     await becomes(() => tokens.getByRole('listitem').count(), 14);
     written.push(await text(page).inputValue());
   }
@@ -212,6 +212,9 @@ test('the next word has probabilities, is sampled reproducibly, and can be chose
         .then((all) => all.endsWith(label)),
     true,
   );
+  await becomes(() => tokens.getByRole('listitem').count(), 5);
+  await page.locator('#next-word').getByRole('button', { name: 'Take back' }).click();
+  await becomes(() => text(page).inputValue(), 'she was very much');
 });
 
 test('the loss of a sentence is lowest in its own order', async () => {

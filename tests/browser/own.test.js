@@ -475,13 +475,13 @@ test('the next tokens match the tokens that PyTorch recorded, and the model cont
   }, true);
   const box = page.getByRole('textbox').first();
   const before = await box.inputValue();
-  await figure.getByRole('button', { name: 'Write ten' }).click();
+  await figure.getByRole('button', { name: 'Add ten tokens' }).click();
   await becomes(async () => (await box.inputValue()).split(' ').length, ids.length + 10);
   const first = await box.inputValue();
   // The same seed gives the same text, and another seed gives another text.
   await box.fill(before);
   await page.getByText(`${ids.length} tokens`).first().waitFor();
-  await figure.getByRole('button', { name: 'Write ten' }).click();
+  await figure.getByRole('button', { name: 'Add ten tokens' }).click();
   await becomes(() => box.inputValue(), first);
 });
 
@@ -512,11 +512,11 @@ test('a model stops writing when it runs out of positions', async () => {
   const figure = await nextWord(page);
   const box = page.getByRole('textbox').first();
   for (const length of [16, 19]) {
-    await figure.getByRole('button', { name: 'Write ten' }).click();
+    await figure.getByRole('button', { name: 'Add ten tokens' }).click();
     await becomes(async () => (await box.inputValue()).split(' ').length, length);
   }
   await figure.getByText(/can read no more than 19 tokens/).waitFor();
-  await becomes(() => figure.getByRole('button', { name: 'Write one' }).isDisabled(), true);
+  await becomes(() => figure.getByRole('button', { name: 'Add a token' }).isDisabled(), true);
 });
 
 /**

@@ -71,7 +71,7 @@ for (const { at, name } of maps) {
   const figure = at.split('.')[1];
 
   test(`${figure}: the readout is near its cell and does not cover its row`, async () => {
-    const page = await site.visit(`#at=${at}`);
+    const page = await site.visit(`#shuffle=1&at=${at}`);
     const map = page.locator(`#${figure}`).getByRole('application', { name }).first();
     await map.scrollIntoViewIfNeeded();
     await settled(page);
@@ -99,7 +99,7 @@ for (const { at, name } of maps) {
   });
 
   test(`${figure}: on a phone a tap shows the readout of a cell and leaves its row visible`, async () => {
-    const page = await site.visit(`#at=${at}`, {
+    const page = await site.visit(`#shuffle=1&at=${at}`, {
       ...{ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
     });
     const map = page.locator(`#${figure}`).getByRole('application', { name }).first();

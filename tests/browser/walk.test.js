@@ -293,6 +293,14 @@ test('the head that attends to what followed the same word is explained, with it
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
 });
 
+test('the walk follows a whole word of a sentence with pieces, and explains the pieces', async () => {
+  const page = await site.visit(
+    '#walk=1&weights=learned&causal=1&layer=1&text=we+like+football+and+tea',
+  );
+  await page.locator('#walk .more', { hasText: /such as .*foot.*-/ }).waitFor();
+  await becomes(async () => /^(like|and|tea)\d$/.test(String(await chosen(page))), true);
+});
+
 test('the walk can fill the screen and return', async () => {
   const page = await site.visit('#walk=5&weights=xavier');
   await button(page, 'Full screen').click();

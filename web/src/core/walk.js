@@ -1,7 +1,7 @@
 import { maxAbsDifference } from './difference.js';
 import { orderEffects } from './effects.js';
 import { responseOf } from './scale.js';
-import { layerOutput, turnsBy } from './sentence.js';
+import { layerOutput, turnsBy, uncased } from './sentence.js';
 import { shuffledOrder } from './shuffle.js';
 import { columnsOf, stagesOf } from './stages.js';
 import { entropyOf } from './statistics.js';
@@ -36,7 +36,7 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
   const { value, weights } = stages;
   const paired = given.rotary ? neighbours : (/** @type {Matrix} */ matrix) => matrix;
   const [query, key] = [stages.query, stages.key].map(paired);
-  const word = wordOf(weights, given.walkWord);
+  const word = wordOf(weights, given);
   const row = (/** @type {Matrix} */ matrix) => rowOf(matrix, word);
 
   const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
@@ -95,20 +95,49 @@ function neighbours({ data, rows, columns }) {
 }
 
 /**
- * The selected token if it exists, otherwise the token that gives the largest weight to another
- * token.
+ * The selected token if it exists. Otherwise, if possible, a word that occurred before, and next a
+ * word that is a single token. Among these words, those of the second half are preferred, because
+ * they can attend to more keys, and then the word that gives the largest weight to another token.
+ * @param {Matrix} weights
+ * @param {import('./sentence.js').Given} given
  */
-function wordOf(/** @type {Matrix} */ { data, rows, columns }, /** @type {number} */ wanted) {
-  if (wanted >= 0 && wanted < rows) return wanted;
-  let [word, largest] = [rows - 1, 0];
-  // Search only the second half, whose tokens can attend to more keys.
-  for (let i = Math.floor(rows / 2); i < rows; i++) {
+function wordOf({ data, rows, columns }, { walkWord, tokens, weights }) {
+  if (walkWord >= 0 && walkWord < rows) return walkWord;
+  const all = uncased(tokens);
+  const isLate = (/** @type {number} */ i) => i >= Math.floor(rows / 2);
+  const every = Array.from({ length: rows }, (_, i) => i);
+  const whole = every.filter(
+    (i) =>
+      i > 0 &&
+      /[\p{L}\p{N}]/u.test(tokens[i]) &&
+      (weights !== 'learned' || !(isPiece(tokens[i]) || isPiece(tokens[i + 1]))),
+  );
+  const repeated = whole.filter((i) => all.indexOf(all[i]) < i);
+  const [candidates] = [repeated, whole, every]
+    .flatMap((some) => [some.filter(isLate), some])
+    .filter(({ length }) => length > 0);
+  let [word, largest] = [candidates[0], 0];
+  for (const i of candidates) {
     for (let j = 0; j < columns; j++) {
       const weight = data[i * columns + j];
       if (j !== i && weight > largest) [word, largest] = [i, weight];
     }
   }
   return word;
+}
+
+/** Whether a token of the language model continues the word before it. @param {string} [token] */
+const isPiece = (token = '') => /^-./u.test(token);
+
+/**
+ * The tokens of the first word that the language model has split; null if there is none.
+ * @param {string[]} tokens
+ */
+export function splitWord(tokens) {
+  const second = tokens.findIndex((token, i) => i > 0 && isPiece(token));
+  if (second < 0) return null;
+  const after = tokens.findIndex((token, i) => i > second && !isPiece(token));
+  return tokens.slice(second - 1, after < 0 ? undefined : after);
 }
 
 /** @param {Tensor} tensor @returns {Matrix} */

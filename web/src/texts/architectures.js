@@ -7,13 +7,13 @@ export const texts = {
       pair
         ? `How does “${pair.other}” hear of “${pair.one}”?`
         : 'How does a word at the end of a sentence hear of a word at the beginning?',
-      'There are three ways to connect words. A convolutional network ([CNN]) looks through a slit a few words wide. The width is its [kernel size]. To reach further it needs layers upon layers. A recurrent network ([RNN]) reads one word after another and passes its memory on from word to word. In self-attention each word looks directly at every other.',
+      'There are three ways to connect words. A convolutional network ([CNN]) looks through a slit a few words wide. The width is its [kernel size] k (this k is not a key). To reach further it needs layers upon layers. A recurrent network ([RNN]) reads one word after another and passes its memory on from word to word. In self-attention each word looks directly at every other.',
     ].join(' '),
     'What counts is how many connections a message must pass, one after the other, until some part of the network has heard of both words. On each connection a bit of the message is lost. In training the [gradient] runs back over the same connections, and it fades, too. Long paths are hard to learn. Pick two words, and count. (⌈ ⌉ means rounded up.)',
   ],
   costs: [
     'Direct connections have their price. Attention compares all pairs, so twice the words make four times the pairs. CNNs and RNNs do the same amount of work for each word, so twice the words make twice the work. But their work grows as the square of the width d, because each of d inputs contributes to each of d outputs. The same is true of attention’s own projections.',
-    'So compare the number of words n with the width d (128 in the page’s own model). With its four projections (for queries, keys, values and the output), attention costs n/d + 2 times as much as an RNN, and so always more than twice as much. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
+    'So compare the number of words n with the width d. With its four projections (for queries, keys, values and the output), attention costs n/d + 2 times as much as an RNN, and so always more than twice as much. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
   ],
   predict: {
     question:
@@ -43,14 +43,18 @@ export const texts = {
         : `Timed here, the RNN took ${seconds[0]} and attention ${seconds[1]}.`
     }`,
   times: [
-    'Counting is one thing, time is another. On a graphics card, all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle at each of its n steps. That is why attention has won: such machines train it faster. But what about *one* thread, as in this browser?',
+    'On a graphics card, all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle at each of its n steps. That is why attention has won: such machines train it faster. But what about *one* thread, as in this browser?',
   ],
   more: 'Measured in this browser',
   time: 'Time both in this browser',
   why: 'This browser measures with *one* [thread]. On one thread no processor is kept waiting, and only the amount of work counts. For n words of d numbers that is 2 · n · d² multiply-adds for the RNN, and 2 · n² · d for attention without its projections. So the two counts are equal at n = d. In measured time attention stays ahead longer (a run shows for how long), because it multiplies whole matrices at once, and processors do that faster than row by row. Eventually the RNN pulls ahead, and the longer the text, the wider its lead. “∝ n²” next to a line means that its time grows as n². The measured exponent is not quite 2, because other programs interfere and large matrices no longer fit into the fastest memory.',
-  /** @param {{ n: string, d: number, projections: string | number, attention: string | number }} at */
-  ratio: ({ n, d, projections, attention }) =>
-    `At n = ${n} and d = ${d}, self-attention with its four projections takes ${projections} times as many multiply-adds as the RNN with its two projections. The textbook [D2L] counts the projections of the RNN but not the projections of attention. Counted that way, attention takes n/d times as many, here ${attention} times.`,
+  /** @param {{ n: string, d: number, projections: string | number }} at */
+  ratio: ({ n, d, projections }) =>
+    `At n = ${n} and d = ${d}, self-attention with its four projections takes ${projections} times as many multiply-adds as the RNN with its two projections.`,
+  book: {
+    more: 'How the textbook D2L counts',
+    text: '[D2L] counts the projections of the RNN but not the projections of attention. So it compares the RNN with “self-attention without its projections”, which takes n/d times as many multiply-adds. D2L gives only how fast the numbers grow: O(k · n · d²) for the CNN, O(n · d²) for the RNN and O(n² · d) for attention, with longest paths of O(n/k), O(n) and O(1).',
+  },
   takeaway:
     'Attention makes every path one connection long, and computes all words at once. The price is work that grows as the square of the length.',
 };

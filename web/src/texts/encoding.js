@@ -4,7 +4,7 @@ export const texts = {
   lead: [
     'Why not simply write 0, 1, 2, 3 … next to the words? Because the numbers grow without end: the 5,000th word would carry a number that drowns out all others. Fractions of the length, from 0 to 1, do not work either, because the same step would be a different distance in every sentence.',
     'A clock solves this problem. Its hands never leave the dial. Yet together, hours, minutes and seconds tell apart all 43,200 seconds of half a day. The fast hand tells one second from the next, and the slow hand tells morning from noon. Binary numbers do the same. In 000, 001, 010, 011 the last digit changes at each step, and the digit before it half as often.',
-    'The encoding of the first Transformer works like a clock. Picture each pair of columns as a clock hand that starts at 12. Its two numbers say where the tip is: the sine says how far to the right, the cosine how far up. The fastest hand turns once in 2π (about 6.3) positions. In the formula below, i is the position, and j counts the hands. Move the slider of the base b, and watch the right half of the map.',
+    'The encoding of the first Transformer gives each position a row of numbers. Picture each pair of neighbouring numbers (two columns of the map below) as a clock hand that starts at 12. They say where its tip is: the sine says how far to the right, the cosine how far up. The fastest hand turns once in 2π (about 6.3) positions. In the formula below, i is the position, and j counts the hands. Move the slider of the base b, and watch the right half of the map.',
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string }} clock */
   waves: ({ factor, pairs, slowest, width, base }) => [

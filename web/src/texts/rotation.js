@@ -2,10 +2,11 @@
 export const texts = {
   question: 'How can “five words back” be computed from any position?',
   lead: [
-    'Five positions after 10 comes 15, and five after 1,000 comes 1,005. Is there one rule that leads from any position’s encoding to the encoding five positions later? Such a rule would be a matrix M_{δ}, which turns the row of position i into the row of position i + δ. A [projection] is such a matrix, and a model can learn it. With the right matrix it could look “five words back”.',
+    'Five positions after 10 comes 15, and five after 1,000 comes 1,005. Is there one rule that leads from any position’s encoding to the encoding five positions later? Such a rule would be a matrix M_{δ}, which takes the row of *any* position i to the row of position i + δ.',
   ],
   clock: [
-    'Move a clock on by five minutes. Each hand turns by its own angle, and that angle is the same whatever the time was. So “five later” is the same rule everywhere: one turn for each pair of columns. Written as a table of numbers, the rule is the matrix M_{δ}, which takes the encoding of *any* position i to the encoding of i + δ. In the formula below, ω_{j} is how far hand j turns from one position to the next.',
+    'Move a clock on by five minutes. Each hand turns by its own angle, and that angle is the same whatever the time was. So “five later” is the same rule everywhere: one turn for each pair of columns. In the formula below, ω_{j} is how far hand j turns from one position to the next.',
+    'What is this good for, if the encoding is only added to the word? A [projection] is a matrix, too, so W_{q} can learn to turn back by five positions. Then the query of position i fits the key of position i − 5 best, wherever i is: the head looks five words back.',
   ],
   alone: [
     'Why pairs? Would a sine alone not be enough? Look only at the sine, which says how far to the right the tip of the hand is. When it is 0.5, is the tip on its way out, or on its way back? You cannot know, nor where it will be five positions later. No rule leads from one sine alone to the next.',
@@ -36,7 +37,7 @@ export const texts = {
     `The last of ${given} columns is a sine without a cosine, and no matrix leads from this sine alone to the shifted sine. So the figure uses ${drawn} columns.`,
   /** @param {'two' | 'one' | 'none'} words number of the sentence's words that are drawn */
   rotary: (words) => [
-    '[Rotary|rotary] positions add nothing to the words. Instead they turn each query by the angles of its position, and each key by the angles of its own position. Each pair of numbers is a clock hand, and the position says how far it is turned.',
+    'If encodings are added, each head has to learn such a rotation. [Rotary|rotary] positions build it in. They add nothing to the words, but turn each query by the angles of its position, and each key by the angles of its own position. Each pair of numbers is a clock hand.',
     'The dot product of two hands depends on their lengths and on the angle *between* them. Move both words by five positions, and both hands turn by the same angle. The angle between them stays the same, and so does the score.',
     'So the score of two words depends on how far apart they are, not on where they are, whatever the projections are. In the formula below, i is the position of the query, m is the position of the key, and φ_{j} is the angle between the two hands before they are turned.',
     {
@@ -50,7 +51,7 @@ export const texts = {
     place: 'position of the key (both words move)',
   },
   takeaway:
-    'A shift by δ turns each pair of columns by a fixed angle, whatever the position. Such a turn needs both the sine and the cosine.',
+    'A shift by δ turns each pair of columns, a sine and a cosine, by a fixed angle. So one matrix looks back by δ from every position. Rotary positions turn queries and keys, so that only their distance counts.',
 };
 
 /** Labels of the controls. */

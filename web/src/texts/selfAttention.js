@@ -23,9 +23,9 @@ export const texts = {
   },
   places: {
     added:
-      'A second row, P, is added to each of these rows. P encodes the word’s position. Chapter 4 explains how. For now it is enough that every position has a row of its own.',
+      'A second row, P, is added to the row of each word. P encodes the word’s position. Chapter 4 explains how. For now it is enough that every position has a row of its own.',
     turned:
-      'These rows do not say where a word is. The position enters a step later, when words are compared. Chapter 5 shows how.',
+      'The numbers in X do not say where a word is. Its position enters later, when words are compared. Chapter 5 shows how.',
     none: 'Nothing says where a word is, because positions are off.',
   },
   halfEmpty:
@@ -44,7 +44,7 @@ export const texts = {
         : 'Suppose a word wants to know what followed it last time. How can it find that?',
       'Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. These are three different things, and attention has a vector for each. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.',
     ].join(' '),
-    `Query, key and value are all made from the same vector X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of the two words has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text: the key of a word need not be the same as its value.`,
+    `Query, key and value are all made from the same vector X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v} (W alone is the matrix of weights). Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of the two words has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text: the key of a word need not be the same as its value.`,
   ],
   alike:
     'For now, the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
@@ -78,7 +78,7 @@ export const texts = {
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer has several [heads|head], each with its own queries, keys and values.',
     `More heads add hardly any work, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, the query of one head has ${D} numbers (its [width D]).`,
-    'In the figure below, three numbers describe each head: its [entropy] (how widely its attention is spread), its [mean distance] and its [largest weight].',
+    'In the figure below, three numbers describe each head, each a mean over its rows: [entropy] (how widely attention is spread), [mean distance] and [largest weight].',
   ],
   gain: {
     lead: 'What are several heads good for?',

@@ -82,7 +82,7 @@ export const texts = {
     press: 'To find out, let both models learn.',
   },
   heads: [
-    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step these pictures are blurred.',
+    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. At step 0 nothing has been learned, so any pattern is chance.',
     'Press Play and watch a pattern appear. Choose the clearest head to enlarge it. Each answer is the symbol s with the largest probability p. The formula writes this as argmax.',
   ],
   longer: [

@@ -37,7 +37,7 @@ export const texts = {
     `For the ${work.n} tokens drawn below, a model with a cache computes ${work.with} rows of keys and of values, one for each token. Without a cache it computes ${work.without}, because each step starts again from the beginning. The outputs differ by at most ${work.largest}, which is rounding error.`,
   nextWord: [
     'How does a vector become a word? The output vector of the last token is compared with every token of the vocabulary by a [dot product]. [Softmax|softmax] turns these scores into probabilities. One token is drawn and appended, and the process repeats with the longer text. In the formula, h_{n} is the output vector, and E has a row for each token.',
-    'First the scores are divided by a [temperature] T. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high temperature there are surprises. Only the k most probable tokens (“top k”) can be drawn.',
+    'First the scores are divided by a [temperature] T. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high temperature there are surprises. Only the k most probable tokens can be drawn (“top k”; here k is a number).',
   ],
   whenLearned: 'The page’s small language model continues your sentence.',
   more: {
@@ -100,8 +100,9 @@ export const labels = {
         : 'The block belongs to a model that writes. It was trained without looking ahead, but now it may look ahead.',
     ].join(' '),
   untrained: 'Nothing here is trained.',
-  writeOne: 'Write one token',
-  writeTen: 'Write ten',
+  writeOne: 'Add a token to your sentence',
+  writeTen: 'Add ten tokens',
+  takeBack: 'Take back what was added',
   temperature: 'temperature',
   topK: 'top k',
   all: 'all',
@@ -110,5 +111,5 @@ export const labels = {
   seed: (seed) => `seed ${seed}`,
   /** @param {{ layer: number, head: number }} shown */
   next: ({ layer, head }) =>
-    `The bars show how probable the model finds each token after “{token}”. Choose a token to write it. In the text, the line under a token shows how probable the model found it, and the token’s colour shows how much head ${head + 1} of layer ${layer + 1} looks back at it.`,
+    `The bars show how probable the model finds each token after “{token}”. Choose a token to add it. In the text, the line under a token shows how probable the model found it, and the token’s colour shows how much head ${head + 1} of layer ${layer + 1} looks back at it.`,
 };

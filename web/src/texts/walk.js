@@ -8,7 +8,7 @@
  * @property {boolean} learned whether the layer belongs to the language model
  * @property {boolean} same whether queries and keys are the same vectors
  * @property {'adds' | 'turns' | 'nothing'} positions
- * @property {boolean} isPiece whether the token is a piece of a word
+ * @property {string[]} pieces the pieces of the first word that the model splits, in quotation marks
  * @property {number | null} twin another position of the same word
  * @property {number} width E
  * @property {number} depth D
@@ -54,12 +54,17 @@ export const steps = [
       learned
         ? `A model cannot read. It has a list of ${width} numbers for each word that it knows. These are the numbers of ${word}. Such a row of numbers is called a vector. Each stripe is one number, found by training.`
         : `A computer cannot read. So ${word} becomes ${width} numbers, made from its letters. Such a row of numbers is called a vector. Each stripe is one number.`,
-    more: ({ word, twin, isPiece }) =>
-      twin !== null
-        ? `${word} is also at position ${twin}, with exactly the same numbers. These numbers do not say where a word is.`
-        : isPiece
-          ? `Rare words are cut into pieces. ${word} is such a piece, and is treated like a word.`
+    more: ({ word, twin, pieces }) =>
+      [
+        twin !== null
+          ? `${word} is also at position ${twin}, with exactly the same numbers. These numbers do not say where a word is.`
           : '',
+        pieces.length
+          ? `The list contains only common words. Others are split into pieces, such as ${pieces.join(' ')}. Each piece is treated like a word.`
+          : '',
+      ]
+        .filter(Boolean)
+        .join(' '),
     chapter: 'self-attention',
     link: (number) => `Chapter ${number} explains these vectors`,
   },

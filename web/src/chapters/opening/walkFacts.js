@@ -1,6 +1,6 @@
 import { uncased } from '../../core/sentence.js';
 import { shorten } from '../../core/tokens.js';
-import { bits, keysOf } from '../../core/walk.js';
+import { bits, keysOf, splitWord } from '../../core/walk.js';
 import { brief, count, decimals, percent } from '../../drawing/numbers.js';
 import { escaped } from '../../story/markup.js';
 
@@ -50,7 +50,7 @@ export function factsOf(walk, { tokens, given, head, layers, candidates }) {
     ...{ word: quoted(tokens[word]), place: word, learned: layers !== null },
     same: given.weights === 'identity',
     positions: given.encoding === 'none' ? 'nothing' : given.rotary ? 'turns' : 'adds',
-    isPiece: layers !== null && /^-/.test(tokens[word]),
+    pieces: (layers !== null && splitWord(tokens)?.map(quoted)) || [],
     twin: twin < 0 ? null : twin,
     ...{ width: given.dModel, depth, head: head + 1, layer: given.layer + 1, layers: layers ?? 1 },
     hidden: given.causal,

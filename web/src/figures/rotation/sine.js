@@ -2,6 +2,8 @@
 
 /** Largest difference at which two sines look alike. */
 const alike = 0.12;
+/** Smallest difference at which two sines look different. */
+const different = 0.5;
 
 /**
  * The pair of columns whose rotation by a shift is closest to a right angle.
@@ -22,8 +24,8 @@ export function tellingPair(delta, base, columns) {
 }
 
 /**
- * A position with about the same sine as the given position, but with a different sine after the
- * shift; null if there is none.
+ * The position whose sine is closest to the sine of the given position, among all positions with
+ * a different sine after the shift; null if no sine is close.
  * @param {Matrix} encoding
  * @param {Matrix} shifted
  * @param {number} pair
@@ -33,11 +35,11 @@ export function twinOf({ data, rows, columns }, shifted, pair, position) {
   const sine = (/** @type {Float32Array} */ of, /** @type {number} */ row) =>
     of[row * columns + 2 * pair];
   let twin = null;
-  let widest = 4 * alike;
+  let closest = alike;
   for (let row = 0; row < rows; row++) {
-    if (Math.abs(sine(data, row) - sine(data, position)) > alike) continue;
-    const apart = Math.abs(sine(shifted.data, row) - sine(shifted.data, position));
-    if (apart > widest) [twin, widest] = [row, apart];
+    const now = Math.abs(sine(data, row) - sine(data, position));
+    const later = Math.abs(sine(shifted.data, row) - sine(shifted.data, position));
+    if (now < closest && later > different) [twin, closest] = [row, now];
   }
   return twin;
 }

@@ -15,4 +15,4 @@ export const first = 'the first token: nothing predicts it';
 export const token = (share, weight) =>
   `predicted with probability ${share}; attention weight ${weight}`;
 export const candidates = 'What may come next';
-export const write = (/** @type {string} */ token) => `write ${token}`;
+export const write = (/** @type {string} */ token) => `add ${token}`;

@@ -6,7 +6,7 @@ export const summary = ({ drawn, tokens, head }) =>
   `${drawn} of the sentence’s ${tokens} tokens, each with the first columns of its positional encoding, and arches to the tokens that head ${head + 1} looks at.`;
 export const how = {
   touch: 'Touch a word to read it; tap to lock it.',
-  point: 'Point at a word, or focus the columns and use the arrow keys; click to lock.',
+  point: 'Point at a word, or focus the stripes and use the arrow keys; click to lock.',
 };
 /** @param {number} drawn @param {string} tokens */
 export const first = (drawn, tokens) => `The first ${drawn} of ${tokens} tokens are drawn.`;

@@ -31,8 +31,10 @@ const positions = (/** @type {number} */ count) =>
 /** @param {{ distance: number, isLast: boolean, column: number }} at */
 export const distance = ({ distance, isLast, column }) =>
   `key ${isLast ? 'at least ' : ''}${positions(Math.abs(distance))} ${distance < 0 ? 'before' : 'after'} the query, column ${column}`;
+/** The equation, and an explanation of its letters. */
+export const equation = 'All cards in one equation';
 export const letters =
-  'In the equation below, {p} is added to a word (sinusoidal, learned), {beta} to a score (ALiBi, T5) and {a} to a key (Shaw), and {R} turns a query or key (rotary).';
+  'The query is at position i, the key at position m. Each card uses one letter and leaves out the others: {p} is added to a word (sinusoidal, learned), {beta} to a score (ALiBi, T5) and {a} to a key (Shaw), and {R} turns a query or key (rotary).';
 export const odd = 'a head with one column has no pair of columns to rotate';
 /** @param {{ title: string, isBias: boolean, rows: number, columns: number }} of */
 export const matrix = ({ title, isBias, rows, columns }) =>

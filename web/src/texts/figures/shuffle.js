@@ -10,6 +10,9 @@ export const pending = 'Not computed yet.';
 export const short = 'Shuffling needs at least two tokens.';
 export const inOrder =
   'The words are in their original order. Press “Shuffle”, or drag a word to another position.';
+/** What the figure shows below, once the words are shuffled. */
+export const maps =
+  'Once the order changes, two maps here show how much each number of the output differs.';
 /** What the differences show about the order of the words. */
 export const same =
   'Order does not matter: the results differ only by the rounding error of 32-bit floats.';
@@ -30,7 +33,7 @@ export const hint = 'Each row is a token of the shuffled sentence.';
 export const cell = '{token}, column {column}, {name}: {after} − {before} = {value}';
 export const legend = 'shuffle(f(X)) − f(shuffle(X))';
 export const largest = (/** @type {string} */ name) => `${name}: largest difference`;
-export const column = 'column';
+export const column = 'column of the output';
 /** @param {string} name @param {number} tokens @param {number} columns */
 export const label = (name, tokens, columns) =>
   `Differences ${name}, ${tokens} tokens by ${columns} columns`;
