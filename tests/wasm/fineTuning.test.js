@@ -127,7 +127,7 @@ test('the_saved_model_opens_again_and_has_learned_the_text', async () => {
   );
   const index = readFileSync(join(folder, 'model/model.safetensors.index.json'), 'utf8');
   assert.deepEqual(
-    saved.entries.map(({ name }) => name).sort(),
+    saved.tensors.map(({ name }) => name).sort(),
     Object.keys(JSON.parse(index).weight_map).sort(),
   );
   const loss = lossOfModel(model);
