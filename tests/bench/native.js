@@ -404,7 +404,7 @@ function loopsFor(roof, instructionSet) {
   const pairs = named((name) => kPairs.test(name) && ['', name].includes(instructionSet));
   if (roof === 'bfloat16 multiply-add' && pairs.length > 0) return pairs;
   const others = named((name) => !kPairs.test(name));
-  const wanted = instructionSet.replace(kPairs, 'avx512');
+  const wanted = instructionSet.replace(kPairs, 'avx512').replace('avx512_vnni', 'avx512');
   if (!wanted) return others;
   const own = named((name) => name === wanted);
   return own.length > 0 ? own : others.slice(-1);

@@ -18,7 +18,7 @@ namespace attn_test {
 inline std::vector<attn::InstructionSet> instruction_sets_of_build() {
   using enum attn::InstructionSet;
 #if defined(__x86_64__)
-  return {kAvx512, kAvx2, kSse41, kScalar};
+  return {kAvx512Vnni, kAvx512, kAvx2, kSse41, kScalar};
 #elif defined(__aarch64__)
   return {kNeon, kScalar};
 #else

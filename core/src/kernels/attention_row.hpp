@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "kernels/attention_output.hpp"
+#include "kernels/byte_rows.hpp"
 #include "kernels/logarithm.hpp"
 #include "kernels/stored_rows.hpp"
 
@@ -30,12 +31,19 @@ class RowScratch {
  public:
   static index size(const AttentionHead& head) noexcept {
     return 2 * round_up(head.head_dim, kPanelWidth) + kRowBlockKeys + kPanelWidth +
-           widened_size(head) + sums_size(head) +
+           widened_size(head) + byte_query_size(head) + sums_size(head) +
            (head.packed_relative_keys ? relative_cols<Isa>(head) : 0);
   }
   /// Number of floats in a block of values or of keys.
   static index widened_size(const AttentionHead& head) noexcept {
     return kRowBlockKeys * std::max(value_cols<Isa>(head), round_up(head.head_dim, kWidth<Isa>));
+  }
+  /// Number of floats in the query as bytes.
+  static index byte_query_size(const AttentionHead& head) noexcept {
+    if constexpr (kDotsBytes<Isa>) {
+      if (head.stored_key.type == ElementType::kInt8) return ByteQuery<Isa>::size(head.head_dim);
+    }
+    return 0;
   }
   /// Number of floats in a RowSums.
   static index sums_size(const AttentionHead& head) noexcept {
@@ -52,7 +60,8 @@ class RowScratch {
     pair_scaled_query = query + round_up(head.head_dim, kPanelWidth);
     scores = pair_scaled_query + round_up(head.head_dim, kPanelWidth);
     widened = scores + kRowBlockKeys + kPanelWidth;
-    sums = sums_at(head, widened + widened_size(head));
+    byte_query = widened + widened_size(head);
+    sums = sums_at(head, byte_query + byte_query_size(head));
     relative_products = head.packed_relative_keys ? sums.row_max + sums_size(head) : nullptr;
   }
 
@@ -60,6 +69,7 @@ class RowScratch {
   float* pair_scaled_query;  ///< the query multiplied by kPairScale
   float* scores;             ///< scores of one block of keys
   float* widened;            ///< values or keys of one block, as floats
+  float* byte_query;         ///< memory of a ByteQuery, if the instruction set multiplies bytes
   RowSums sums;
   float* relative_products;  ///< products of the query with the Shaw table, or null
 };
@@ -70,6 +80,11 @@ void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& sc
   const float* source = head.query.at(row);
   for (index d = 0; d < head.head_dim; ++d) {
     scratch.query[d] = head.scale * source[d * head.query.col];
+  }
+  if constexpr (kDotsBytes<Isa>) {
+    if (head.stored_key.type == ElementType::kInt8) {
+      ByteQuery<Isa>(scratch.byte_query).set(head.head_dim, scratch.query);
+    }
   }
   if (!scratch.relative_products) return;
   for (index c = 0; c <= 2 * head.max_distance; ++c) {
@@ -90,12 +105,40 @@ void begin_row(const AttentionHead& head, float sink, const RowSums& sums) noexc
   if (sums.distance_weights) std::fill_n(sums.distance_weights, relative_cols<Isa>(head), 0.0F);
 }
 
+ATTN_INLINE const std::int8_t* int8_row(const StoredRows& rows, index i) noexcept {
+  return static_cast<const std::int8_t*>(rows.data) + i * rows.row;
+}
+
+/// x_j = x_j · scale_j for rows from `first` on.
+template <class Isa>
+__attribute__((noinline)) void multiply_by_scales(const StoredRows& rows, index first, index count,
+                                                  float* x) noexcept {
+  const float* const scales = rows.scales + first * rows.scale_row;
+  if (rows.scale_row == 1) {
+    for (index j = 0; j < count; ++j) x[j] *= scales[j];
+  } else {
+    for (index j = 0; j < count; ++j) x[j] *= scales[j * rows.scale_row];
+  }
+}
+
 /// scores_j = q · k_j for keys from key0 on.
 template <class Isa>
 void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index key0, index keys,
               float* scores) noexcept {
   const StoredRows& rows = head.stored_key;
   bool done = false;
+  if constexpr (kDotsBytes<Isa>) {
+    if (rows.type == ElementType::kInt8) {
+      const ByteQuery<Isa> query(scratch.byte_query);
+      if (query.is_set(head.head_dim)) {
+        const StoredRows& values = head.stored_value;
+        const RowsAhead ahead{int8_row(values, key0), values.row};
+        dot_byte_rows<Isa>(head.head_dim, query, int8_row(rows, key0), rows.row, keys, ahead,
+                           scores);
+        return multiply_by_scales<Isa>(rows, key0, keys, scores);
+      }
+    }
+  }
   with_type(rows.type, rows.data, [&](const auto* key) ATTN_INLINED {
     done = dot_rows<Isa>(head.head_dim, scratch.query, key + key0 * rows.row, rows.row, keys,
                          scores, scratch.pair_scaled_query);
@@ -106,9 +149,7 @@ void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index k
     const float* const widened = scratch.widened;
     dot_rows<Isa>(head.head_dim, scratch.query, widened, cols, keys, scores, nullptr);
   }
-  if (!rows.scales) return;
-  const float* scales = rows.scales + key0 * rows.scale_row;
-  for (index j = 0; j < keys; ++j) scores[j] *= scales[j * rows.scale_row];
+  if (rows.scales) multiply_by_scales<Isa>(rows, key0, keys, scores);
 }
 
 /// Copies the block of values, with zeros in place of rows that query `row` may not attend to. int8
@@ -133,10 +174,18 @@ void add_weighted_values(const AttentionHead& head, index row, index key0, index
   const index cols = value_cols<Isa>(head);
   const StoredRows& rows = head.stored_value;
   if (rows.scales) {
-    const float* scales = rows.scales + key0 * rows.scale_row;
-    for (index j = 0; j < keys; ++j) {
-      const bool skip = skip_excluded && !is_attended<Isa>(head, row, key0 + j);
-      weights[j] = skip ? 0.0F : weights[j] * scales[j * rows.scale_row];
+    multiply_by_scales<Isa>(rows, key0, keys, weights);
+    for (index j = 0; skip_excluded && j < keys; ++j) {
+      if (!is_attended<Isa>(head, row, key0 + j)) weights[j] = 0.0F;
+    }
+  }
+  if constexpr (kDotsBytes<Isa>) {
+    if (rows.type == ElementType::kInt8) {
+      const StoredRows& next = head.stored_key;
+      const RowsAhead ahead{int8_row(next, key0 + kRowBlockKeys), next.row};
+      return add_weighted_byte_rows<Isa>(keys, weights, int8_row(rows, key0), rows.row,
+                                         head.value_dim, factor, ahead,
+                                         reinterpret_cast<std::uint8_t*>(copies), sums);
     }
   }
   const auto add_copies = [&] {

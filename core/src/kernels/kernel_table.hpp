@@ -130,6 +130,7 @@ const KernelTable* scalar_table() noexcept;
 const KernelTable* sse4_1_table() noexcept;
 const KernelTable* avx2_table() noexcept;
 const KernelTable* avx512_table() noexcept;
+const KernelTable* avx512_vnni_table() noexcept;
 const Bf16Table* avx512_bf16_table() noexcept;
 const Bf16Table* amx_bf16_table() noexcept;
 const KernelTable* neon_table() noexcept;

@@ -51,7 +51,11 @@ bool has_avx512() noexcept {
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512cd") && has_avx2();
 }
-bool has_avx512_bf16() noexcept { return __builtin_cpu_supports("avx512bf16") && has_avx512(); }
+bool has_avx512_vnni() noexcept { return __builtin_cpu_supports("avx512vnni") && has_avx512(); }
+// Every processor with AVX512-BF16 also has AVX512-VNNI.
+bool has_avx512_bf16() noexcept {
+  return __builtin_cpu_supports("avx512bf16") && has_avx512_vnni();
+}
 
 #if defined(ATTN_HAS_AMX)
 #define ATTN_AMX_TABLE(function) &kernels::function
@@ -86,6 +90,7 @@ bool has_amx_bf16() noexcept { return false; }
 bool has_sse4_1() noexcept { return false; }
 bool has_avx2() noexcept { return false; }
 bool has_avx512() noexcept { return false; }
+bool has_avx512_vnni() noexcept { return false; }
 bool has_avx512_bf16() noexcept { return false; }
 bool has_amx_bf16() noexcept { return false; }
 #endif
@@ -131,10 +136,12 @@ bool has_neon_bf16() noexcept { return false; }
 
 /// Best first.
 constexpr std::array kImplementations{
-    Implementation{InstructionSet::kAmxBf16, "amx_bf16", ATTN_AMX_TABLE(avx512_table),
+    Implementation{InstructionSet::kAmxBf16, "amx_bf16", ATTN_AMX_TABLE(avx512_vnni_table),
                    &has_amx_bf16, ATTN_AMX_TABLE(amx_bf16_table)},
-    Implementation{InstructionSet::kAvx512Bf16, "avx512_bf16", ATTN_X86_TABLE(avx512_table),
+    Implementation{InstructionSet::kAvx512Bf16, "avx512_bf16", ATTN_X86_TABLE(avx512_vnni_table),
                    &has_avx512_bf16, ATTN_X86_TABLE(avx512_bf16_table)},
+    Implementation{InstructionSet::kAvx512Vnni, "avx512_vnni", ATTN_X86_TABLE(avx512_vnni_table),
+                   &has_avx512_vnni},
     Implementation{InstructionSet::kAvx512, "avx512", ATTN_X86_TABLE(avx512_table), &has_avx512},
     Implementation{InstructionSet::kAvx2, "avx2", ATTN_X86_TABLE(avx2_table), &has_avx2},
     Implementation{InstructionSet::kSse41, "sse4_1", ATTN_X86_TABLE(sse4_1_table), &has_sse4_1},

@@ -7,6 +7,7 @@ const kernels::TrainingTable* find_training_kernels(InstructionSet isa) noexcept
 #if defined(__x86_64__)
     case InstructionSet::kAmxBf16:
     case InstructionSet::kAvx512Bf16:
+    case InstructionSet::kAvx512Vnni:
     case InstructionSet::kAvx512:
       return kernels::avx512_training_table();
     case InstructionSet::kAvx2:

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -189,6 +190,82 @@ TEST_P(AttentionTypesTest, a_cache_gives_the_result_for_its_stored_numbers) {
       }
     }
   }
+}
+
+TEST_P(AttentionTypesTest, one_query_over_an_int8_cache_is_exact_within_the_bound) {
+  Random random;
+  constexpr std::int64_t kKeys = 600;
+  // With more than 1024 columns, integer sums of products could overflow.
+  for (const std::int64_t dim : {16, 64, 100, 192, 1024, 1030}) {
+    for (const float size : {1.0F, 1e-32F, 1e30F}) {
+      SCOPED_TRACE(std::to_string(dim) + " columns, values of size " + std::to_string(size));
+      const std::vector<float> keys = random.normals(kKeys * dim), query = random.normals(dim);
+      std::vector<float> values = random.normals(kKeys * dim);
+      for (float& x : values) x *= size;
+      KeyValueCache cache(1, 1, dim, dim, 0, ElementType::kInt8);
+      fill(cache, FloatTensor({1, 1, kKeys, dim}, keys), FloatTensor({1, 1, kKeys, dim}, values));
+      auto stored_keys = FloatTensor::filled({1, 1, kKeys, dim}, kNaN);
+      auto stored_values = FloatTensor::filled({1, 1, kKeys, dim}, kNaN);
+      cache.read_keys(stored_keys.view());
+      cache.read_values(stored_values.view());
+      const std::vector<float> k = stored_keys.values(), v = stored_values.values();
+      std::vector<double> exact(static_cast<std::size_t>(dim));
+      double total = 0, largest = 0;
+      for (std::size_t j = 0; j < kKeys; ++j) {
+        double score = 0;
+        for (std::size_t d = 0; d < exact.size(); ++d) {
+          score += double{query[d]} * k[j * exact.size() + d];
+        }
+        const double weight = std::exp(score / std::sqrt(static_cast<double>(dim)));
+        total += weight;
+        for (std::size_t d = 0; d < exact.size(); ++d) {
+          const double value = v[j * exact.size() + d];
+          exact[d] += weight * value;
+          largest = std::max(largest, std::abs(value));
+        }
+      }
+      auto output = FloatTensor::filled({1, 1, 1, dim}, kNaN);
+      const FloatTensor q({1, 1, 1, dim}, query);
+      attn::scaled_dot_product_attention(q.view(), cache, output.view(), {}, context());
+      const std::vector<float> got = output.values();
+      const double bound = (2.5e-6 * std::sqrt(static_cast<double>(dim)) + 0x1p-17) * largest;
+      for (std::size_t d = 0; d < exact.size(); ++d) {
+        ASSERT_NEAR(got[d], exact[d] / total, bound) << d;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTypesTest, one_query_over_an_int8_cache_may_be_tiny_huge_or_not_finite) {
+  Random random;
+  const FloatTensor rows({1, 1, 40, 64}, random.normals(40 * 64));
+  KeyValueCache cache(1, 1, 64, 64, 0, ElementType::kInt8);
+  fill(cache, rows, rows);
+  const auto attend = [&](float size) {
+    std::vector<float> query = random.normals(64);
+    for (float& x : query) x *= size;
+    auto output = FloatTensor::filled({1, 1, 1, 64}, 0);
+    const FloatTensor q({1, 1, 1, 64}, query);
+    attn::scaled_dot_product_attention(q.view(), cache, output.view(), {}, context());
+    return output.values();
+  };
+  // All weights are equal.
+  EXPECT_TRUE(same_bits(attend(1e-38F), attend(0)));
+  // One weight is 1, so the output is a row of the cache.
+  auto stored = FloatTensor::filled({1, 1, 40, 64}, kNaN);
+  cache.read_values(stored.view());
+  const std::vector<float> values = stored.values(), output = attend(1e30F);
+  bool is_a_row = false;
+  for (std::size_t j = 0; j < 40; ++j) {
+    bool is_near = true;
+    for (std::size_t d = 0; d < 64; ++d) {
+      is_near = is_near && std::abs(output[d] - values[64 * j + d]) < 1e-5;
+    }
+    is_a_row = is_a_row || is_near;
+  }
+  EXPECT_TRUE(is_a_row);
+  EXPECT_TRUE(std::isnan(attend(kInfinity)[0]));
+  EXPECT_TRUE(std::isnan(attend(kNaN)[0]));
 }
 
 TEST_P(AttentionTypesTest, one_query_with_every_stage_of_its_scores) {
