@@ -18,7 +18,7 @@ namespace attn_test {
 inline std::vector<attn::InstructionSet> instruction_sets_of_build() {
   using enum attn::InstructionSet;
 #if defined(__x86_64__)
-  return {kAvx512Vnni, kAvx512, kAvx2, kSse41, kScalar};
+  return {kAvx512, kAvx2, kSse41, kScalar};
 #elif defined(__aarch64__)
   return {kNeon, kScalar};
 #else
@@ -34,6 +34,15 @@ inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
   sets.insert(sets.begin(), {attn::InstructionSet::kAmxBf16, attn::InstructionSet::kAvx512Bf16});
 #elif defined(__aarch64__)
   sets.insert(sets.begin(), attn::InstructionSet::kNeonBf16);
+#endif
+  return sets;
+}
+
+/// Like instruction_sets_of_build(), plus the instruction sets that add only products of bytes.
+inline std::vector<attn::InstructionSet> int8_instruction_sets_of_build() {
+  std::vector<attn::InstructionSet> sets = instruction_sets_of_build();
+#if defined(__x86_64__)
+  sets.insert(sets.begin(), attn::InstructionSet::kAvx512Vnni);
 #endif
   return sets;
 }
@@ -83,6 +92,13 @@ inline std::string instruction_set_name(
 #define INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(Suite)                                        \
   INSTANTIATE_TEST_SUITE_P(, Suite,                                                          \
                            ::testing::ValuesIn(attn_test::bf16_instruction_sets_of_build()), \
+                           attn_test::instruction_set_name)
+
+/// Like INSTANTIATE_EVERY_INSTRUCTION_SET, plus the instruction sets that add only products of
+/// bytes. For tests with int8 caches.
+#define INSTANTIATE_EVERY_INT8_INSTRUCTION_SET(Suite)                                        \
+  INSTANTIATE_TEST_SUITE_P(, Suite,                                                          \
+                           ::testing::ValuesIn(attn_test::int8_instruction_sets_of_build()), \
                            attn_test::instruction_set_name)
 
 #define INSTANTIATE_EVERY_INSTRUCTION_SET(Suite)                                                 \

@@ -46,7 +46,7 @@ using attn_test::Shape;
 using Typed = attn_test::TypedTensor;
 
 using AttentionTypesTest = attn_test::EveryInstructionSet;
-INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionTypesTest);
+INSTANTIATE_EVERY_INT8_INSTRUCTION_SET(AttentionTypesTest);
 
 const std::vector<ElementType> kTensorTypes{ElementType::kFloat32, ElementType::kFloat16,
                                             ElementType::kBFloat16};
