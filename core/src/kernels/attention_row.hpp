@@ -114,7 +114,8 @@ template <class Isa>
 __attribute__((noinline)) void multiply_by_scales(const StoredRows& rows, index first, index count,
                                                   float* x) noexcept {
   const float* const scales = rows.scales + first * rows.scale_row;
-  if (rows.scale_row == 1) {
+  // If rows are widened, this loop takes little of the time.
+  if (kDotsBytes<Isa> && rows.scale_row == 1) {
     for (index j = 0; j < count; ++j) x[j] *= scales[j];
   } else {
     for (index j = 0; j < count; ++j) x[j] *= scales[j * rows.scale_row];
