@@ -521,6 +521,62 @@ test('interventions_change_the_predictions_of_a_model', async () => {
   model.dispose();
 });
 
+test('contributions_add_up_to_the_logit_and_unembed_reads_every_layer', async () => {
+  const ids = [1, 5, 3, 7];
+  // Gemma 2 normalises outputs and has a final softcap, and OLMo 2 has only
+  // norms of outputs.
+  for (const name of ['gpt2', 'gpt_neox', 'gemma2', 'olmo2', 'llama']) {
+    const model = await attn.loadModel(filesOf(name));
+    const numLayers = model.layers.length;
+    const last = `encoder.layers.${numLayers - 1}.output`;
+    const names = [last, 'output.output'];
+    const { logits, intermediates } = model.forward(ids, { intermediates: names });
+    assert.deepEqual(model.unembed(intermediates[last]), logits);
+    for (const [target, position] of [
+      [2, 3],
+      [0, 1],
+    ]) {
+      const got = model.contributions(ids, target, { position });
+      assert.deepEqual(
+        got.layers.map(({ heads }) => heads.length),
+        model.description.layers.map(({ numHeads }) => numHeads),
+      );
+      const parts = [
+        ...[got.embedding, got.bias],
+        ...got.layers.flatMap(({ heads, feedForward }) => [...heads, feedForward]),
+      ];
+      const { vocabSize } = model.description;
+      const want = intermediates['output.output'].data[position * vocabSize + target];
+      const size = parts.reduce((sum, part) => sum + Math.abs(part), 0);
+      const sum = parts.reduce((sum, part) => sum + part, 0);
+      assert.ok(Math.abs(sum - want) <= 1e-5 * size, `${name}: ${sum} is not ${want}`);
+      assert.ok(Math.abs(got.total - want) <= 1e-5 * size);
+    }
+    assert.deepEqual(model.contributions(ids, 2), model.contributions(ids, 2, { position: 3 }));
+    model.dispose();
+  }
+});
+
+test('calls_for_contributions_and_unembed_explain_their_errors', async () => {
+  const model = await attn.loadModel(filesOf('gpt2'));
+  const { vocabSize } = model.description;
+  const wrong = /** @type {any} */ ({ ablate: [] });
+  for (const [call, code, message] of /** @type {const} */ ([
+    [() => model.contributions([1, 2], vocabSize), 'invalid_argument', /^target: .*a token id/],
+    [() => model.contributions([1, 2], -1), 'invalid_argument', /^target/],
+    [() => model.contributions([1, 2], 0, { position: 2 }), 'invalid_argument', /needs 0 to 1/],
+    [() => model.contributions([1, 2], 0, wrong), 'invalid_argument', /ablate/],
+    [() => model.contributions([[1], [2]], 0), 'shape_mismatch', /^ids/],
+    [() => model.unembed({ data: new Float32Array(3), shape: [1, 3] }), 'shape_mismatch', /^x/],
+  ])) {
+    assert.throws(call, error(code, message));
+  }
+  model.dispose();
+  const bert = await attn.loadModel(filesOf('bert'));
+  assert.throws(() => bert.contributions([1, 2], 0), error('unsupported', /norms first/));
+  bert.dispose();
+});
+
 test('a_scaling_rule_works_in_either_place_of_the_configuration', async () => {
   const files = filesOf('llama_yarn');
   const older = await attn.loadModel(files);

@@ -27,6 +27,9 @@ export { load } from './loader.js';
  * @typedef {import('./dropout.js').Dropout} Dropout
  * @typedef {import('./errors.js').AttnErrorCode} AttnErrorCode
  * @typedef {import('./errors.js').AttnErrorDetails} AttnErrorDetails
+ * @typedef {import('./contributions.js').ContributionOptions} ContributionOptions
+ * @typedef {import('./contributions.js').Contributions} Contributions
+ * @typedef {import('./contributions.js').LayerContributions} LayerContributions
  * @typedef {import('./interventions.js').AblatedValue} AblatedValue
  * @typedef {import('./interventions.js').InterventionOptions} InterventionOptions
  * @typedef {import('./interventions.js').KnockedOutKey} KnockedOutKey

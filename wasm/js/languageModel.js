@@ -1,6 +1,7 @@
 import { pointAtCallers } from './callers.js';
 import { argumentError, checkInteger, explainedError, invalid } from './errors.js';
 import { kScoreNames } from './attentionOptions.js';
+import { computeContributions, kContributionOptions } from './contributions.js';
 import { kInterventions } from './interventions.js';
 import { lengthOfCaches, makeCaches } from './keyValueCache.js';
 import { Layer } from './layer.js';
@@ -17,6 +18,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 /** @import { Activation } from './activation.js' */
 /** @import { AskedFor, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { PositionsOption } from './attentionPositions.js' */
+/** @import { ContributionOptions, Contributions } from './contributions.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CapacityOption, LayerCaches } from './keyValueCache.js' */
 /** @import { InterventionOptions } from './interventions.js' */
@@ -313,6 +315,48 @@ export class LanguageModel extends Layer {
         ),
       );
       return { ...giveAll(call, results), ...shown(call, checked) };
+    });
+  }
+
+  /**
+   * Applies only the final norm and the output layer: computes the logits that the model would give if `x` were the
+   * output of its last layer. For the output of an earlier layer, such as the intermediate
+   * `encoder.layers.3.output`, this is the logit lens.
+   * @param {TensorLike} x  (N, E) or (B, N, E)
+   * @returns {ResultTensor<As>} (N, V) or (B, N, V)
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
+   *   `unsupported` if the model has no output layer
+   */
+  unembed(x) {
+    const { layers, vocabSize } = this.#description;
+    return this.invoke((call) => {
+      const input = call.rows('x', x, layers[0].dModel, 'dModel');
+      const logits = call.result('logits', [...input.shape.slice(0, -1), vocabSize]);
+      call.run(() => this.native.unembed(input.native, logits.tensor.native));
+      return call.give(logits);
+    });
+  }
+
+  /**
+   * Splits the logit of a token into the contributions of the embedding, the heads, the feed-forward networks and
+   * the biases. They add up to the logit before the final softcap.
+   * @param {Integers} ids  (N,)
+   * @param {number} target  id of the token
+   * @param {ContributionOptions & PositionsOption} [options]
+   * @returns {Contributions}
+   * @throws {AttnError} like `forward`; `unsupported` if layers normalise the residual stream, as in BERT
+   */
+  contributions(ids, target, options = {}) {
+    const tensor = this.#checkIds(ids);
+    options = readOptions(options, kContributionOptions);
+    checkInteger('target', target, 0);
+    const { layers } = this.#description;
+    return this.invoke((call) => {
+      const input = call.numbers('ints', 'ids', tensor);
+      return computeContributions(
+        ...[call, options, [...tensor.shape, layers[0].dModel], layers[0], layers],
+        (position, given) => this.native.contributions(input.native, target, position, given),
+      );
     });
   }
 

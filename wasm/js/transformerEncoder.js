@@ -1,4 +1,5 @@
 import { kLayerAttentionNames, kScoreNames } from './attentionOptions.js';
+import { computeContributions, kContributionOptions } from './contributions.js';
 import { kElementTypes } from './elementType.js';
 import { kInterventions } from './interventions.js';
 import { lengthOfCaches, makeCache, makeCaches } from './keyValueCache.js';
@@ -17,6 +18,7 @@ import {
 
 /** @import { AskedFor, ExclusionOptions, LayerAttentionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { PositionsOption } from './attentionPositions.js' */
+/** @import { ContributionOptions, Contributions } from './contributions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { InterventionOptions } from './interventions.js' */
@@ -26,6 +28,7 @@ import {
 /** @import * as Native from './native.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
+/** @import { TensorLike } from './tensor.js' */
 /** @import { Given, Gives, ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerLayerSizes, TransformerOptions, TransformerSizes } from './transformer.js' */
 
@@ -252,6 +255,30 @@ export class TransformerEncoder extends Layer {
         ...(checked.weights && { weights: checked.weights.map((result) => call.give(result)) }),
         ...shown(call, checked),
       });
+    });
+  }
+
+  /**
+   * Splits the dot product of a direction and one row of the output into the contributions of the embedding, the
+   * heads, the feed-forward networks and the biases. Requires layers with `normFirst` or `normOutputs`.
+   * @param {Given<As, TensorLike | TensorHandle>} x  (N, E)
+   * @param {Given<As, TensorLike | TensorHandle>} direction  (E)
+   * @param {Given<As, ContributionOptions & PositionsOption>} [options]
+   * @returns {Contributions}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
+   *   `unsupported` for layers that normalise the residual stream
+   */
+  contributions(x, direction, options = /** @type {any} */ ({})) {
+    options = readOptions(/** @type {any} */ (options), kContributionOptions);
+    return this.invoke((call) => {
+      const { sizes } = this;
+      const input = call.tensor('x', x, { 2: '(N, E)' });
+      const along = call.tensor('direction', direction, { 1: '(E)' });
+      const layers = sizes.layers.length ? sizes.layers : Array(sizes.numLayers).fill(sizes);
+      return computeContributions(
+        ...[call, /** @type {any} */ (options), input.shape, sizes, layers],
+        (position, given) => this.native.contributions(input.native, along.native, position, given),
+      );
     });
   }
 

@@ -20,6 +20,7 @@
 #include "attn/models/load_language_model.hpp"
 #include "attn/positions/rotary_embedding.hpp"
 #include "context.hpp"
+#include "contributions.hpp"
 #include "fields.hpp"
 #include "guarded.hpp"
 #include "models/weight_files.hpp"
@@ -340,7 +341,7 @@ LanguageModelCall model_call(const TensorArgument* token_types, const TensorArgu
   whole.attention = options.attention;
   whole.positions = options.positions;
   whole.intermediates = options.intermediates;
-  whole.interventions = &options.interventions;
+  if (!options.interventions.empty()) whole.interventions = &options.interventions;
   if (token_types) whole.token_types = token_types->as<const std::int32_t>();
   if (hidden) whole.hidden = hidden->result();
   if (pooled) whole.pooled = pooled->result();
@@ -361,6 +362,18 @@ void run_on_vectors(const LanguageModel& model, const TensorArgument& x,
                     const LayerCall* call) {
   model.forward(x.floats(), logits ? logits->result() : Tensor(),
                 model_call(token_types, hidden, pooled, caches, call), context());
+}
+
+void unembed(const LanguageModel& model, const TensorArgument& x, const TensorArgument& logits) {
+  model.unembed(x.floats(), logits.result(), context());
+}
+
+Sizes contributions(const LanguageModel& model, const TensorArgument& ids, double target,
+                    double position, const LayerCall* call) {
+  return flat(model.contributions(IdView(ids.as<const std::int32_t>()),
+                                  static_cast<std::int64_t>(target),
+                                  static_cast<std::int64_t>(position),
+                                  model_call(nullptr, nullptr, nullptr, nullptr, call), context()));
 }
 
 void encode_source(const EncoderDecoderModel& model, const TensorArgument& ids,
@@ -507,6 +520,8 @@ EMSCRIPTEN_BINDINGS(models) {
       .function("makeCaches", guarded<&new_caches<LanguageModel>>, allow_raw_pointers())
       .function("forward", guarded<&run>, allow_raw_pointers())
       .function("forwardVectors", guarded<&run_on_vectors>, allow_raw_pointers())
+      .function("unembed", guarded<&unembed>)
+      .function("contributions", guarded<&contributions>, allow_raw_pointers())
       .function("generate", guarded<&generate<LanguageModel>>);
   class_<EncoderDecoderModel, emscripten::base<Module>>("EncoderDecoderModel")
       .constructor(guarded<&finish<EncoderDecoderModel, EncoderDecoderLoader>>,

@@ -11,6 +11,7 @@
 #include "attention_layers.hpp"
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"
+#include "contributions.hpp"
 #include "fields.hpp"
 #include "guarded.hpp"
 
@@ -68,6 +69,14 @@ void encode(const TransformerEncoder& encoder, const TensorArgument& x,
                                .interventions = &options.interventions};
   if (caches) whole.caches = *caches;
   encoder.forward(x.elements(), output.result_of_type(), whole, context());
+}
+
+Sizes contributions(const TransformerEncoder& encoder, const TensorArgument& x,
+                    const TensorArgument& direction, double position, const LayerCall* call) {
+  const LayerCall& options = given(call);
+  return flat(encoder.contributions(
+      x.floats(), direction.floats(), static_cast<std::int64_t>(position),
+      {.attention = options.attention, .positions = options.positions}, context()));
 }
 
 /// Attends to `memory`, the output of an encoder. If `memory` is null, attends to the projected
@@ -147,6 +156,7 @@ EMSCRIPTEN_BINDINGS(transformers) {
       .constructor(guarded<&make_layer<TransformerEncoder, S>>)
       .function("layer", guarded<&layer_of<TransformerEncoder>>, allow_raw_pointers())
       .function("forward", guarded<&encode>, allow_raw_pointers())
+      .function("contributions", guarded<&contributions>, allow_raw_pointers())
       .function("makeCaches", guarded<&new_caches<TransformerEncoder>>, allow_raw_pointers());
 
   using DecoderLayer = TransformerDecoderLayer;

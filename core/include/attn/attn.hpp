@@ -33,6 +33,7 @@
 #include "attn/layers/activation.hpp"
 #include "attn/layers/add_norm.hpp"
 #include "attn/layers/bahdanau_decoder.hpp"
+#include "attn/layers/contributions.hpp"
 #include "attn/layers/conv1d.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/embedding.hpp"

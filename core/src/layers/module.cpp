@@ -428,6 +428,13 @@ std::vector<ModuleAccess::FoundParameter> ModuleAccess::parameters(const Module&
   return found;
 }
 
+void ModuleAccess::read(const Module& layer, std::string_view name, const Tensor& block,
+                        std::int64_t row) {
+  const Module::Node::Entry& entry = Module::Node::known(*layer.node_, name);
+  if (entry.keeper) return entry.keeper->read(block, row, 0);
+  std::copy_n(&entry.view()(row, 0), block.size(0) * block.size(1), block.data());
+}
+
 void ModuleAccess::write(const FoundParameter& parameter, const ConstTensor& block,
                          std::int64_t row, std::int64_t col) {
   static_cast<Module::Node::Entry*>(parameter.entry)->keeper->write(block, row, col);

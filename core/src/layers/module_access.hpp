@@ -50,6 +50,10 @@ struct ModuleAccess {
   };
   /// All parameters, with the names that Module::parameter_names() returns and in the same order.
   static std::vector<FoundParameter> parameters(const Module& layer);
+  /// Copies `block` (n, columns), which has no gaps, from the rows of a matrix that begin at `row`.
+  /// Throws kNotFound.
+  static void read(const Module& layer, std::string_view name, const Tensor& block,
+                   std::int64_t row);
   /// Writes a block of a parameter that the layer stores itself.
   static void write(const FoundParameter& parameter, const ConstTensor& block, std::int64_t row,
                     std::int64_t col);

@@ -5,10 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
+#include "attn/owned_tensor.hpp"
 #include "elementwise.hpp"
 #include "heap_sort.hpp"
+#include "layers/contributions.hpp"
 #include "layers/intermediate_writer.hpp"
+#include "layers/module_access.hpp"
+#include "layers/transformer.hpp"
 #include "models/model_values.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
@@ -330,26 +335,11 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
       apply_activation(pooled, pooled, Activation::kTanh, context);
     }
     if (rows > 0) {
-      Tensor last = x.slice(1, length - rows, length);
-      if (transform_) {
-        const Tensor transformed = extra.slice(1, length - rows, length);
-        transform_->forward(last, transformed, context, writer.enter("transform"));
-        apply_activation(transformed, transformed, *options_.transform, context);
-        transform_norm_->forward(transformed, transformed, context, writer.enter("transform_norm"));
-        last = transformed;
-      }
-      if (project_out_) {
-        const Tensor projected = narrow.slice(1, length - rows, length);
-        project_out_->forward(last, projected, context, writer.enter("project_out"));
-        last = projected;
-      }
-      const Tensor to = attn::with_batch(logits);
-      output_->forward(last, to, context, writer.enter("output"));
-      if (const float c = options_.final_softcap; c > 0) {
-        scale(to, 1 / c, run);
-        apply_activation(to, to, Activation::kTanh, context);
-        scale(to, c, run);
-      }
+      const auto last_rows = [&](const Tensor& tensor) {
+        return tensor.size(1) == 0 ? tensor : tensor.slice(1, length - rows, length);
+      };
+      write_logits(last_rows(x), last_rows(extra), last_rows(narrow), attn::with_batch(logits),
+                   writer, context);
     }
   } catch (...) {
     for (KeyValueCache& cache : call.caches) cache.truncate(past);
@@ -358,6 +348,101 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   if (!call.hidden.is_none()) copy(x, attn::with_batch(call.hidden), run);
   if (is_pooled) copy(pooled, batched ? call.pooled : call.pooled.unsqueeze(0), run);
   writer.finish();
+}
+
+void LanguageModel::write_logits(Tensor x, const Tensor& wide, const Tensor& narrow,
+                                 const Tensor& logits, IntermediateWriter& writer,
+                                 Context& context) const {
+  if (transform_) {
+    transform_->forward(x, wide, context, writer.enter("transform"));
+    apply_activation(wide, wide, *options_.transform, context);
+    transform_norm_->forward(wide, wide, context, writer.enter("transform_norm"));
+    x = wide;
+  }
+  if (project_out_) {
+    project_out_->forward(x, narrow, context, writer.enter("project_out"));
+    x = narrow;
+  }
+  output_->forward(x, logits, context, writer.enter("output"));
+  if (const float c = options_.final_softcap; c > 0) {
+    runtime::Execution run(context);
+    scale(logits, 1 / c, run);
+    apply_activation(logits, logits, Activation::kTanh, context);
+    scale(logits, c, run);
+  }
+}
+
+void LanguageModel::unembed(const ConstTensor& x, const Tensor& logits, Context& context) const {
+  if (!output_) fail_missing("logits", "an output layer");
+  const std::int64_t width = d_model();
+  require_rows("x", x, "d_model", width);
+  require_rows_like("logits", logits, x, x.size(-2), output_->out_features());
+  const ConstTensor from = attn::with_batch(x);
+  const std::int64_t batch = from.size(0), length = from.size(1);
+  runtime::Execution run(context);
+  const auto take = [&](std::int64_t columns) {
+    const std::int64_t shape[] = {batch, length, columns};
+    return Tensor(run.floats(validation::product("x", shape), "language model"), shape);
+  };
+  const Tensor rows = take(width), wide = take(transform_ ? width : 0);
+  const Tensor narrow = take(project_out_ ? options_.embedding_dim : 0);
+  if (stack_.norm_) {
+    normalize(*stack_.norm_, from, rows, context, nullptr);
+  } else {
+    copy(from, rows, run);
+  }
+  IntermediateWriter writer(*this, nullptr);
+  write_logits(rows, wide, narrow, attn::with_batch(logits), writer, context);
+}
+
+Contributions LanguageModel::contributions(const IdView& ids, std::int64_t target,
+                                           std::int64_t position, const LanguageModelCall& call,
+                                           Context& context) const {
+  if (!output_) fail_missing("target", "an output layer");
+  if (ids.rank() != 1) validation::fail_shape("ids", ids.shape(), {"rank 1 (N)"});
+  const std::int64_t vocabulary = output_->out_features();
+  if (target < 0 || target >= vocabulary) {
+    validation::fail_value("target", target, {"a token id from 0 to ", vocabulary - 1});
+  }
+  require_position(position, ids.size(0));
+  if (!call.caches.empty() || !call.hidden.is_none() || !call.pooled.is_none() ||
+      call.intermediates || call.interventions) {
+    validation::fail_value("contributions", "a cache, results or interventions",
+                           {"none; the call only takes attention, positions and token types"});
+  }
+  require_residual_sum(stack_);
+  if (transform_) {
+    validation::fail(ErrorCode::kUnsupported, "transform",
+                     {"an activation between the last layer and the output layer"},
+                     {"an output layer that reads the last layer's output"});
+  }
+  const std::string path = "encoder.";
+  Intermediates shown(contribution_names(stack_, path));
+  LanguageModelCall inner = call;
+  inner.intermediates = &shown;
+  forward(ids, {}, inner, context);
+
+  const bool is_tied = options_.tied;
+  OwnedTensor row({1, output_->in_features()});
+  ModuleAccess::read(*this, is_tied ? "embedding.weight" : "output.weight", row, target);
+  std::vector<double> direction(row.values().begin(), row.values().end());
+  if (project_out_) {
+    OwnedTensor matrix({project_out_->out_features(), d_model()});
+    ModuleAccess::read(*this, "project_out.weight", matrix, 0);
+    std::vector<double> wide(static_cast<std::size_t>(d_model()));
+    for (std::size_t i = 0; i < direction.size(); ++i) {
+      const float* weights = &matrix(static_cast<std::int64_t>(i), 0);
+      for (std::size_t c = 0; c < wide.size(); ++c) wide[c] += direction[i] * double{weights[c]};
+    }
+    direction = std::move(wide);
+  }
+  Contributions result = contributions_of(stack_, shown, path, std::move(direction), position);
+  if (options_.output_bias) {
+    const double bias{parameter("output.bias")(target)};
+    result.bias += bias;
+    result.total += bias;
+  }
+  return result;
 }
 
 std::vector<KeyValueCache> LanguageModel::make_caches(std::int64_t batch, std::int64_t capacity,

@@ -12,6 +12,7 @@
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/activation.hpp"
+#include "attn/layers/contributions.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/feed_forward.hpp"
 #include "attn/layers/gated_feed_forward.hpp"
@@ -26,6 +27,7 @@
 
 namespace attn {
 
+class LanguageModel;
 class Variable;
 struct AttentionVariables;
 
@@ -262,12 +264,22 @@ class ATTN_API TransformerEncoder : public Module {
   Variable forward(const Variable& x, const TransformerEncoderCall& call,
                    const AttentionVariables& terms) const;
 
+  /// Splits the dot product of `direction` (E) and row `position` of the output for `x` (N, E) into
+  /// the contributions of the embedding, the heads and the feed-forward networks. The call may only
+  /// set attention and positions. Throws the errors of forward(), kInvalidArgument for a position
+  /// out of range or another option of the call, and kUnsupported unless every layer has norm_first
+  /// or norm_outputs.
+  Contributions contributions(const ConstTensor& x, const ConstTensor& direction,
+                              std::int64_t position, const TransformerEncoderCall& call = {},
+                              Context& context = Context::default_context()) const;
+
   /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws the
   /// same errors as KeyValueCache.
   std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;
 
  private:
+  friend class LanguageModel;
   void run(const ConstAnyTensor& x, const AnyTensor& output, const TransformerEncoderCall& call,
            Context& context) const;
 

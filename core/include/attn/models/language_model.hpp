@@ -11,6 +11,7 @@
 #include "attn/export.hpp"
 #include "attn/id_view.hpp"
 #include "attn/layers/activation.hpp"
+#include "attn/layers/contributions.hpp"
 #include "attn/layers/embedding.hpp"
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/interventions.hpp"
@@ -25,6 +26,8 @@
 #include "attn/tensor_view.hpp"
 
 namespace attn {
+
+class IntermediateWriter;
 
 /// The options of a LanguageModel: its stack of layers, and the layers before and after the stack.
 /// load_language_model() derives them from a model's files.
@@ -173,6 +176,25 @@ class ATTN_API LanguageModel : public Module {
   void forward(const ConstTensor& x, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
+  /// Applies only the final norm and the output layer: computes the logits that the model would
+  /// give if `x`, (B, N, E) or (N, E), were the output of its last layer. `logits` is (B, N, V) or
+  /// (N, V). For the output of an earlier layer, e.g. the intermediate "encoder.layers.3.output",
+  /// this is the logit lens (nostalgebraist 2020, "interpreting GPT: the logit lens"). Throws
+  /// kUnsupported if the model has no output layer. May also throw kShapeMismatch,
+  /// kInvalidArgument, kSizeOverflow or std::bad_alloc. If it throws, `logits` are unchanged.
+  void unembed(const ConstTensor& x, const Tensor& logits,
+               Context& context = Context::default_context()) const;
+
+  /// Splits the logit of token `target` after token `position` of `ids` (N) into the contributions
+  /// of the embedding, the heads, the feed-forward networks and the biases. They add up to the
+  /// logit before final_softcap. The call may only set attention, positions and token_types. Throws
+  /// the errors of forward(), kInvalidArgument for a position or target out of range or another
+  /// option of the call, and kUnsupported for models with a `transform`, or with layers that have
+  /// neither norm_first nor norm_outputs.
+  Contributions contributions(const IdView& ids, std::int64_t target, std::int64_t position,
+                              const LanguageModelCall& call = {},
+                              Context& context = Context::default_context()) const;
+
   /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws the
   /// same errors as KeyValueCache, and kUnsupported if the model is not causal.
   std::vector<KeyValueCache> make_caches(std::int64_t batch = 1, std::int64_t capacity = 0,
@@ -188,6 +210,11 @@ class ATTN_API LanguageModel : public Module {
   /// Implements both forward() functions. Exactly one of `ids` and `x` is none.
   void run(const IdView& ids, const ConstTensor& x, const Tensor& logits,
            const LanguageModelCall& call, Context& context, bool check_overflow = true) const;
+  /// Applies the layers after the final norm to `x` (B, n, E) and writes `logits` (B, n, V). `wide`
+  /// (B, n, E) is scratch memory for `transform`, and `narrow` (B, n, W) for project_out.
+  ATTN_LOCAL void write_logits(Tensor x, const Tensor& wide, const Tensor& narrow,
+                               const Tensor& logits, IntermediateWriter& writer,
+                               Context& context) const;
   /// Adds the sinusoidal encoding to `x` (B, N, E).
   ATTN_LOCAL void add_sinusoids(const Tensor& x, const TensorView<const double>& given,
                                 std::int64_t past, Context& context) const;
