@@ -32,8 +32,9 @@ export const kMaxElementsBytes = { brotli: 70_000 };
  * its chapters. The page loads the other parts on demand: `walk` when the reader follows a word,
  * `picture` and `outlines` (of letters) when the reader saves a picture, `programs` when the page
  * shows a program, `training` when models are trained, `language` with the language model, `wall`
- * with the picture of all heads, `invent` when the reader invents a positional encoding,
- * `models` and `own` when the reader opens a model from files, and `hub` with the dialog for that.
+ * with the picture of all heads, `lens` with the figures of what each layer adds, `invent` when
+ * the reader invents a positional encoding, `models` and `own` when the reader opens a model from
+ * files, and `hub` with the dialog for that.
  */
 export const kMaxSiteBytes = {
   page: { brotli: 386_100, gzip: 440_400 },
@@ -45,6 +46,7 @@ export const kMaxSiteBytes = {
   models: { brotli: 20_000, gzip: 22_000 },
   own: { brotli: 15_500, gzip: 17_500 },
   hub: { brotli: 7_000, gzip: 8_000 },
+  lens: { brotli: 6_000, gzip: 7_000 },
   wall: { brotli: 6_000, gzip: 7_000 },
   invent: { brotli: 17_000, gzip: 19_000 },
   language: { brotli: 22_500, gzip: 25_500 },

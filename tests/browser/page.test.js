@@ -25,7 +25,7 @@ test('the page works from a folder without other origins, errors or messages', a
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
 const partOf = (file) =>
   /** @type {any} */ (
-    /[\\/](Walk|[Ww]all|programs|picture|outlines|training|models|language|tokenizers|hub|[Oo]wn|[Ii]nvent)/
+    /[\\/](Walk|[Ww]all|[Ll]ens|programs|picture|outlines|training|models|language|tokenizers|hub|[Oo]wn|[Ii]nvent)/
       .exec(file.slice(dist.length))?.[1]
       .toLowerCase()
       .replace('tokenizers', 'language') ?? 'page'
@@ -73,6 +73,7 @@ test('opening your own model loads few additional bytes', (context) => assertSma
 test('opening a model by its name loads few additional bytes', (context) =>
   assertSmall(context, 'hub'));
 test('the wall of all heads loads few additional bytes', (context) => assertSmall(context, 'wall'));
+test('what each layer adds loads few additional bytes', (context) => assertSmall(context, 'lens'));
 test('inventing an encoding loads few additional bytes', (context) =>
   assertSmall(context, 'invent'));
 test('exporting pictures loads few additional bytes', (context) => assertSmall(context, 'picture'));

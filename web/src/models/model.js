@@ -68,7 +68,7 @@ import { Kept } from '../work/kept.js';
  *
  * @typedef {Pick<Given, import('../core/sentence.js').Name>} Chosen the settings
  *
- * @typedef {'next' | 'cut' | 'silence' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
+ * @typedef {'next' | 'cut' | 'silence' | 'lens' | 'contributions' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
  * @typedef {{ signal: AbortSignal, onProgress?: (progress: any) => void }} Answering
  * @typedef {{ ids: number[], place: number, count: number, temperature: number, topK: number, seed:
  *   number }} Writing place: index of the first new token in the whole sentence
@@ -97,6 +97,21 @@ import { Kept } from '../work/kept.js';
  * @property {Likely[]} after predictions with the cuts
  * @property {{ id: number, label: string, before: number, after: number }} chosen the log-probability of
  *   the followed token without and with the cuts
+ *
+ * @typedef {{ ids: number[], encoding: string }} LensGiven
+ * @typedef {object} LensAnswer
+ * @property {number} first index of the first token that has predictions
+ * @property {Likely[][][]} layers for the embedding and each layer, for each token, the most probable
+ *   next tokens
+ * @typedef {{ ids: number[], encoding: string, token: number, drawn: number }} ContributionsGiven
+ *   token: id of the token whose logit is split, −1 for the most probable token; drawn: number of
+ *   most probable tokens to name
+ * @typedef {{ id: number, label: string }} Named
+ * @typedef {object} ContributionsAnswer
+ * @property {Named} chosen the token whose logit is split
+ * @property {Named[]} likely the most probable tokens
+ * @property {number} total the logit
+ * @property {import('../core/contributions.js').Part[]} parts
  *
  * @typedef {object} SilenceAnswer
  * @property {{ label: string, before: number }} chosen the followed token and its log-probability

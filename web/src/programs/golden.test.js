@@ -15,6 +15,7 @@ import { decoderCacheCode } from '../figures/decoderCache/code.js';
 import { editCode } from '../figures/edit/code.js';
 import { encoderBlockCode } from '../figures/encoderBlock/code.js';
 import { encodingPrograms } from '../figures/encoding/code.js';
+import { contributionsCode, lensCode } from '../figures/lens/code.js';
 import { nextWordCode } from '../figures/nextWord/code.js';
 import { lossCode } from '../figures/orderLoss/code.js';
 import { pathsPrograms } from '../figures/paths/code.js';
@@ -194,6 +195,11 @@ compare('nextWord', {
   'few candidates': nextOf({ temperature: 1, topK: 4 }),
   'all candidates': nextOf({ temperature: 1, topK: 0 }),
 });
+compare('lens', everyLanguage(lensCode));
+compare(
+  'contributions',
+  everyLanguage((given, model) => contributionsCode({ ...given, target: 5 }, model)),
+);
 compare('orderLoss', everyLanguage(lossCode));
 compare('wall', {
   ...everyLanguage(wallCode),

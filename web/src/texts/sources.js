@@ -33,6 +33,16 @@ const sources = {
     'Dissecting recall of factual associations in auto-regressive language models',
     arxiv('2304.14767'),
   ),
+  nostalgebraist: paper(
+    'nostalgebraist 2020',
+    'Interpreting GPT: the logit lens',
+    'https://www.lesswrong.com/posts/AcKRB8wDpdaN6v6ru/interpreting-gpt-the-logit-lens',
+  ),
+  elhage: paper(
+    'Elhage et al. 2021',
+    'A mathematical framework for transformer circuits',
+    'https://transformer-circuits.pub/2021/framework/index.html',
+  ),
   jain: paper('Jain, Wallace 2019', 'Attention is not explanation', arxiv('1902.10186')),
   shaw: paper(
     'Shaw, Uszkoreit, Vaswani 2018',

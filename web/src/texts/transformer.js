@@ -42,6 +42,7 @@ export const texts = {
   whenLearned: 'The page’s small language model continues your sentence.',
   more: {
     cut: 'Why this word? Cut an arc',
+    lens: 'What each layer adds to the prediction',
     cache: 'How a decoder writes without computing everything again',
     alignment: 'Where attention came from: two recurrent networks that translate',
   },

@@ -252,6 +252,33 @@ export class LanguageModel {
   }
 
   /**
+   * The logits that the model would give if these rows were the output of its last layer: the logit
+   * lens.
+   * @param {Tensor} x (n, E)
+   * @returns {Tensor} (n, V)
+   */
+  unembed(x) {
+    return this.#output.forward(this.#norms[this.config.numLayers].forward(x));
+  }
+
+  /**
+   * The contributions of the model's parts to the logit of a token after a text.
+   * @param {ArrayLike<number>} ids
+   * @param {number} target
+   * @param {{ positions: boolean }} options
+   */
+  contributions(ids, target, options) {
+    const { dModel } = this.config;
+    const table = this.#embedding.parameter('weight').data;
+    const row = table.subarray(target * dModel, (target + 1) * dModel);
+    return this.stack(options.positions).contributions(
+      this.read(this.embed(ids), options).stream(0),
+      { data: row, shape: [dModel] },
+      { attention: { causal: true } },
+    );
+  }
+
+  /**
    * Generates text: takes tokens one at a time and keeps past keys and values in a cache. The
    * caller must dispose of it.
    */

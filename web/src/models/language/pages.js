@@ -1,10 +1,12 @@
 import { randomLcg } from 'd3-random';
 import { Block } from '../../core/block.js';
+import { partsOf } from '../../core/contributions.js';
 import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
 import { written } from '../../drawing/numbers.js';
 import { Kept } from '../../work/kept.js';
 import { cutAnswer } from '../cutAnswer.js';
+import { lensRows } from '../lensRows.js';
 import { Layered, mostHere, sized } from '../model.js';
 import { candidates, chosen, logSumExp } from './languageModel.js';
 import * as texts from '../../texts/models.js';
@@ -241,6 +243,51 @@ export class Pages extends Layered {
       }
     }
     return { chosen: { label: this.tokens.label(id, ids), before }, changes };
+  }
+
+  /**
+   * The most probable tokens after each layer.
+   * @param {import('../model.js').LensGiven} given
+   * @returns {Generator<null, import('../model.js').LensAnswer>}
+   */
+  *lens({ ids, encoding }) {
+    const { model } = this;
+    const reading = model.read(model.embed(ids), { positions: encoding !== 'none' });
+    const layers = [];
+    for (let layer = 0; layer <= model.config.numLayers; layer++) {
+      const { data } = model.unembed(reading.stream(layer));
+      layers.push(
+        lensRows(
+          data,
+          ids.length,
+          (logits) => candidates(logits, { temperature: 1, topK: 0 }),
+          (id, row) => this.tokens.label(id, ids.slice(0, row + 1)),
+        ),
+      );
+      yield null;
+    }
+    return { first: 0, layers };
+  }
+
+  /**
+   * The contributions to the logit of a token after the last one.
+   * @param {import('../model.js').ContributionsGiven} given
+   * @returns {import('../model.js').ContributionsAnswer}
+   */
+  contributions({ ids, encoding, token, drawn }) {
+    const options = { positions: encoding !== 'none' };
+    const last = ids.length - 1;
+    const { data } = this.model.read(this.model.embed(ids), options).logits(last, last + 1);
+    const likely = candidates(data, { temperature: 1, topK: drawn }).map(({ id }) => id);
+    const id = token >= 0 && token < data.length ? token : likely[0];
+    const label = (/** @type {number} */ id) => ({ id, label: this.tokens.label(id, ids) });
+    const { total, ...all } = this.model.contributions(ids, id, options);
+    return {
+      chosen: label(id),
+      likely: likely.map(label),
+      total,
+      parts: partsOf({ ...all, total }),
+    };
   }
 
   /**

@@ -11,7 +11,7 @@ import { notesOf, partTexts, texts } from '../../texts/own.js';
 /** @typedef {import('../model.js').Model} Model */
 /** @typedef {import('../model.js').Predicts} Predicts */
 /** @typedef {import('../model.js').Given} Given */
-/** @typedef {'encode' | 'next' | 'cut' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
+/** @typedef {'encode' | 'next' | 'cut' | 'lens' | 'contributions' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
 
 /** The programs in ownPrograms.js. */
 const programs = [

@@ -1,11 +1,13 @@
 // The reader's model in its own worker.
 
 import { Block } from '../../core/block.js';
+import { partsOf } from '../../core/contributions.js';
 import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
 import { orderOf } from '../../core/shuffle.js';
 import { Kept } from '../../work/kept.js';
 import { cutAnswer } from '../cutAnswer.js';
+import { lastRows, lensRows, listed } from '../lensRows.js';
 import { editedBy } from './ownEdit.js';
 import { likeliest, NextTokens } from './ownNext.js';
 import { opened } from './ownOpen.js';
@@ -26,6 +28,12 @@ const mostTokens = 512;
 
 /** If the inputs of all layers have at most this many elements (64 MB), all inputs are kept. */
 const mostKept = 2 ** 24;
+
+/**
+ * Largest number of multiply-adds for the logits after all layers, which take a few seconds in the
+ * worker.
+ */
+const mostLens = 8e9;
 
 /**
  * Number of sentences whose values are kept: the reader's sentence and the sentence that it is
@@ -319,6 +327,49 @@ export class OwnModel {
       (logits) => likeliest(logits, { temperature: 1, topK: 0, drawn }),
       (id) => this.#tokens.label(id, ids),
     );
+  }
+
+  /**
+   * The most probable tokens after each layer, for as many of the last tokens as the limit allows.
+   * @param {import('../model.js').LensGiven} given
+   * @returns {import('../model.js').LensAnswer}
+   */
+  lens({ ids }) {
+    const { numLayers, dModel, description } = this.facts;
+    const work = (numLayers + 1) * dModel * description.vocabSize;
+    const rows = Math.max(1, Math.min(ids.length, Math.floor(mostLens / work)));
+    const first = ids.length - rows;
+    const names = this.#model.layers.map((_, l) => `encoder.layers.${l}.output`);
+    names.unshift('embedded');
+    const { intermediates } = this.#model.forward(ids, {
+      ...{ needLogits: false, intermediates: names },
+    });
+    const layers = names.map((name) =>
+      lensRows(
+        this.#model.unembed(lastRows(intermediates[name], rows)).data,
+        rows,
+        (logits) => likeliest(logits, { temperature: 1, topK: 0, drawn: listed }),
+        (id, row) => this.#tokens.label(id, ids.slice(0, first + row + 1)),
+      ),
+    );
+    return { first, layers };
+  }
+
+  /**
+   * The contributions to the logit of a token after the last one.
+   * @param {import('../model.js').ContributionsGiven} given
+   * @returns {import('../model.js').ContributionsAnswer}
+   */
+  contributions({ ids, token, drawn }) {
+    const { data } = this.#model.forward(ids, { numLogits: 1 }).logits;
+    const likely = likeliest(data, { temperature: 1, topK: 0, drawn }).map(({ id }) => id);
+    const id = token >= 0 && token < data.length ? token : likely[0];
+    const label = (/** @type {number} */ id) => ({ id, label: this.#tokens.label(id, ids) });
+    const all = this.#model.contributions(ids, id);
+    return {
+      ...{ chosen: label(id), likely: likely.map(label) },
+      ...{ total: all.total, parts: partsOf(all) },
+    };
   }
 
   /** Generates text. @param {Parameters<NextTokens['write']>[0]} given */

@@ -46,6 +46,8 @@ export const properties = {
     'all',
   ]),
   cutToken: integer(-1, { min: -1, max: 2 ** 31 - 1 }),
+  /** The locked cell of the logit lens: a token and a layer. */
+  lensCell: cell(127),
   /** The numbers that replace the output of a silenced part. */
   silenceBy: choice(/** @type {'mean' | 'zero'} */ ('mean'), ['mean', 'zero']),
 
