@@ -585,6 +585,36 @@ await everyVariant('layers', (attn) => {
     for (const each of [encoder, attention, caches]) each.dispose();
   });
 
+  test('contributions_add_up_to_a_product_with_the_output', () => {
+    const options = { dModel: 8, numHeads: 2, dimFeedforward: 12, numLayers: 2, normFirst: true };
+    const encoder = new attn.TransformerEncoder({ ...options, finalNorm: true, seed: 3 });
+    const x = random.tensor(5, 8);
+    const direction = random.tensor(8);
+    const causal = { attention: { causal: true } };
+    const { output } = encoder.forward(x, causal);
+    for (const position of [undefined, 0, 2]) {
+      const got = encoder.contributions(x, direction, { ...causal, position });
+      const row = (position ?? 4) * 8;
+      const want = direction.data.reduce((sum, u, i) => sum + u * output.data[row + i], 0);
+      const parts = got.layers.flatMap(({ heads, feedForward }) => [...heads, feedForward]);
+      assert.equal(parts.length, 6);
+      const sum = parts.reduce((a, b) => a + b, got.embedding + got.bias);
+      assert.ok(Math.abs(sum - want) < 1e-5, `${sum} is not ${want}`);
+      assert.ok(Math.abs(got.total - want) < 1e-5);
+    }
+    const wrong = (/** @type {any} */ options, /** @type {RegExp} */ message) =>
+      assert.throws(() => encoder.contributions(x, direction, options), {
+        ...{ code: 'invalid_argument', message },
+      });
+    wrong({ position: 5 }, /^position: got 5, needs 0 to 4/);
+    wrong({ position: -1 }, /^position/);
+    wrong({ caches: 1 }, /caches/);
+    assert.throws(() => encoder.contributions(x, x), { code: 'shape_mismatch' });
+    const post = new attn.TransformerEncoder({ ...options, normFirst: false });
+    assert.throws(() => post.contributions(x, direction), { code: 'unsupported' });
+    for (const each of [encoder, post]) each.dispose();
+  });
+
   test('intermediates_are_handles_if_results_are', () => {
     const layer = new attn.handles.FeedForward({ dModel: 8, dimFeedforward: 3, seed: 4 });
     const x = random.tensor(5, 8);
