@@ -561,12 +561,13 @@ test('calls_for_contributions_and_unembed_explain_their_errors', async () => {
   const model = await attn.loadModel(filesOf('gpt2'));
   const { vocabSize } = model.description;
   const wrong = /** @type {any} */ ({ ablate: [] });
+  const batch = { data: Int32Array.of(1, 2), shape: [2, 1] };
   for (const [call, code, message] of /** @type {const} */ ([
     [() => model.contributions([1, 2], vocabSize), 'invalid_argument', /^target: .*a token id/],
     [() => model.contributions([1, 2], -1), 'invalid_argument', /^target/],
     [() => model.contributions([1, 2], 0, { position: 2 }), 'invalid_argument', /needs 0 to 1/],
     [() => model.contributions([1, 2], 0, wrong), 'invalid_argument', /ablate/],
-    [() => model.contributions([[1], [2]], 0), 'shape_mismatch', /^ids/],
+    [() => model.contributions(batch, 0), 'shape_mismatch', /^ids/],
     [() => model.unembed({ data: new Float32Array(3), shape: [1, 3] }), 'shape_mismatch', /^x/],
   ])) {
     assert.throws(call, error(code, message));

@@ -44,12 +44,12 @@ export const kContributionOptions = { position: true, attention: true, positions
  * @param {NativeCall} call
  * @param {ContributionOptions & PositionsOption} options  read with `kContributionOptions`
  * @param {readonly number[]} shape  (N, E)
- * @param {{ dModel: number, numHeads: number }} sizes
- * @param {readonly { numHeads: number }[]} layers
+ * @param {{ numHeads: number, headDim: number }} sizes
+ * @param {readonly number[]} heads  number of heads of each layer
  * @param {(position: number, given: Native.LayerCall | null) => ArrayLike<number>} compute
  * @returns {Contributions}
  */
-export function computeContributions(call, options, shape, sizes, layers, compute) {
+export function computeContributions(call, options, shape, sizes, heads, compute) {
   const { position = shape[0] - 1, attention = {}, positions } = options;
   checkInteger('position', position, 0);
   /** @type {CheckedLayerCall} */
@@ -65,7 +65,7 @@ export function computeContributions(call, options, shape, sizes, layers, comput
   let at = 0;
   return {
     embedding,
-    layers: layers.map(({ numHeads }) => ({
+    layers: heads.map((numHeads) => ({
       heads: Float64Array.from(parts.slice(at, (at += numHeads))),
       feedForward: parts[at++],
     })),

@@ -354,7 +354,8 @@ export class LanguageModel extends Layer {
     return this.invoke((call) => {
       const input = call.numbers('ints', 'ids', tensor);
       return computeContributions(
-        ...[call, options, [...tensor.shape, layers[0].dModel], layers[0], layers],
+        ...[call, options, [...tensor.shape, layers[0].dModel], layers[0]],
+        layers.map(({ numHeads }) => numHeads),
         (position, given) => this.native.contributions(input.native, target, position, given),
       );
     });

@@ -261,6 +261,8 @@ export class TransformerEncoder extends Layer {
   /**
    * Splits the dot product of a direction and one row of the output into the contributions of the embedding, the
    * heads, the feed-forward networks and the biases. Requires layers with `normFirst` or `normOutputs`.
+   *
+   * @overload
    * @param {Given<As, TensorLike | TensorHandle>} x  (N, E)
    * @param {Given<As, TensorLike | TensorHandle>} direction  (E)
    * @param {Given<As, ContributionOptions & PositionsOption>} [options]
@@ -268,15 +270,24 @@ export class TransformerEncoder extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
    *   `unsupported` for layers that normalise the residual stream
    */
-  contributions(x, direction, options = /** @type {any} */ ({})) {
-    options = readOptions(/** @type {any} */ (options), kContributionOptions);
+  /**
+   * @param {any} x
+   * @param {any} direction
+   * @param {any} [options]
+   * @returns {any}
+   */
+  contributions(x, direction, options = {}) {
+    options = readOptions(options, kContributionOptions);
     return this.invoke((call) => {
       const { sizes } = this;
       const input = call.tensor('x', x, { 2: '(N, E)' });
       const along = call.tensor('direction', direction, { 1: '(E)' });
-      const layers = sizes.layers.length ? sizes.layers : Array(sizes.numLayers).fill(sizes);
+      const { layers, numLayers } = sizes;
+      const heads = layers.length
+        ? layers.map(({ numHeads = sizes.numHeads }) => numHeads)
+        : Array(numLayers).fill(sizes.numHeads);
       return computeContributions(
-        ...[call, /** @type {any} */ (options), input.shape, sizes, layers],
+        ...[call, options, input.shape, sizes, heads],
         (position, given) => this.native.contributions(input.native, along.native, position, given),
       );
     });

@@ -14,31 +14,33 @@
 namespace attn {
 namespace {
 
+// These functions are called in many places, so WebAssembly is smaller if they are not inlined.
+
 /// Row `position` of an intermediate (N, E) that has no gaps.
-std::span<const float> row_of(const Intermediates& shown, const std::string& name,
-                              std::int64_t position) {
-  const ConstTensor values = shown[name];
+__attribute__((noinline)) std::span<const float> row_of(const Intermediates& shown,
+                                                        validation::Parts name,
+                                                        std::int64_t position) {
+  const ConstTensor values = shown[validation::join(name)];
   return {&values(position, 0), static_cast<std::size_t>(values.size(1))};
 }
 
-double dot(std::span<const float> values, std::span<const double> direction) {
+__attribute__((noinline)) double dot(const float* values, std::span<const double> direction) {
   double sum = 0;
   for (std::size_t i = 0; i < direction.size(); ++i) sum += double{values[i]} * direction[i];
   return sum;
 }
 
-double mean(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
+__attribute__((noinline)) const float* parameter_of(const Module& module, validation::Parts name) {
+  return module.parameter(validation::join(name)).data();
 }
 
 /// Moves `direction` from the output of a norm to its input `x`: afterwards, direction · x plus the
 /// returned number is the dot product of the previous direction and the norm's output. The new
 /// direction contains the norm's scale for this x.
-double move_before_norm(const Module& stack, const std::string& norm,
-                        const TransformerLayerOptions& layer, std::span<const float> x,
-                        std::vector<double>& direction) {
+__attribute__((noinline)) double move_before_norm(const Module& stack, const std::string& norm,
+                                                  const TransformerLayerOptions& layer,
+                                                  std::span<const float> x,
+                                                  std::vector<double>& direction) {
   double bias = 0, eps = double{layer.layer_norm_eps};
   double centre = 0, weight_shift = 0;
   bool has_weight = true;
@@ -47,20 +49,20 @@ double move_before_norm(const Module& stack, const std::string& norm,
     has_weight = layer.rms_norm->elementwise_affine;
     weight_shift = layer.rms_norm->zero_centred_weight ? 1 : 0;
   } else {
-    if (layer.bias) bias = dot({stack.parameter(norm + ".bias").data(), x.size()}, direction);
+    if (layer.bias) bias = dot(parameter_of(stack, {norm, ".bias"}), direction);
     for (const float value : x) centre += double{value};
     centre /= static_cast<double>(x.size());
   }
-  double squares = 0;
+  double squares = 0, sum = 0;
   for (const float value : x) squares += (double{value} - centre) * (double{value} - centre);
   const double scale = 1 / std::sqrt(squares / static_cast<double>(x.size()) + eps);
-  const float* weight = has_weight ? stack.parameter(norm + ".weight").data() : nullptr;
+  const float* weight = has_weight ? parameter_of(stack, {norm, ".weight"}) : nullptr;
   for (std::size_t i = 0; i < direction.size(); ++i) {
     direction[i] *= scale * (weight ? double{weight[i]} + weight_shift : 1);
+    sum += direction[i];
   }
   if (!layer.rms_norm) {
-    const double average = mean(direction);
-    for (double& value : direction) value -= average;
+    for (double& value : direction) value -= sum / static_cast<double>(x.size());
   }
   return bias;
 }
@@ -83,15 +85,17 @@ void require_residual_sum(const TransformerEncoder& stack) {
 
 std::vector<std::string> contribution_names(const TransformerEncoder& stack,
                                             const std::string& path) {
-  std::vector<std::string> names = {path + "layers.0.resid_pre"};
-  std::string layer;
-  for (std::size_t l = 0; l < stack.layers().size(); ++l) {
-    layer = path + "layers." + std::to_string(l) + ".";
-    names.insert(names.end(), {layer + "self_attn.head_output", layer + "mlp_out"});
-    if (stack.layers()[l].options().norm_outputs) names.push_back(layer + "self_attn.output");
+  std::vector<std::string> names;
+  const auto add = [&](validation::Parts name) { names.push_back(validation::join(name)); };
+  add({path, "layers.0.resid_pre"});
+  const std::size_t count = stack.layers().size();
+  for (std::size_t l = 0; l < count; ++l) {
+    for (const char* value : {".self_attn.head_output", ".mlp_out", ".self_attn.output"}) {
+      add({path, "layers.", l, value});
+    }
   }
-  names.push_back(layer + "output");
-  if (stack.options().final_norm) names.push_back(path + "norm.output");
+  add({path, "layers.", count - 1, ".output"});
+  if (stack.options().final_norm) add({path, "norm.output"});
   return names;
 }
 
@@ -99,34 +103,35 @@ Contributions contributions_of(const TransformerEncoder& stack, const Intermedia
                                const std::string& path, std::vector<double> direction,
                                std::int64_t position) {
   const std::span<const TransformerEncoderLayer> layers = stack.layers();
-  const std::string last = "layers." + std::to_string(layers.size() - 1) + ".output";
+  const auto last = row_of(shown, {path, "layers.", layers.size() - 1, ".output"}, position);
   Contributions result;
   if (stack.options().final_norm) {
-    result.total = dot(row_of(shown, path + "norm.output", position), direction);
-    result.bias += move_before_norm(stack, "norm", layers.front().options(),
-                                    row_of(shown, path + last, position), direction);
+    result.total = dot(row_of(shown, {path, "norm.output"}, position).data(), direction);
+    result.bias += move_before_norm(stack, "norm", layers.front().options(), last, direction);
   } else {
-    result.total = dot(row_of(shown, path + last, position), direction);
+    result.total = dot(last.data(), direction);
   }
-  result.embedding = dot(row_of(shown, path + "layers.0.resid_pre", position), direction);
+  const auto part = [&](std::size_t l, const char* name) {
+    return row_of(shown, {path, "layers.", l, name}, position);
+  };
+  result.embedding = dot(part(0, ".resid_pre").data(), direction);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const TransformerLayerOptions& options = layers[l].options();
     const MultiHeadAttentionOptions& attention = layers[l].self_attention().options();
-    const std::string name = "layers." + std::to_string(l) + ".";
-    const std::string projection = name + "self_attn.out_proj";
+    const std::string projection = validation::join({"layers.", l, ".self_attn.out_proj"});
     Contributions::Layer& parts = result.layers.emplace_back();
-    parts.feed_forward = dot(row_of(shown, path + name + "mlp_out", position), direction);
+    parts.feed_forward = dot(part(l, ".mlp_out").data(), direction);
 
     std::vector<double> before = direction;
     if (options.norm_outputs) {
-      result.bias +=
-          move_before_norm(stack, name + "output_norm1", options,
-                           row_of(shown, path + name + "self_attn.output", position), before);
+      result.bias += move_before_norm(stack, validation::join({"layers.", l, ".output_norm1"}),
+                                      options, part(l, ".self_attn.output"), before);
     }
     if (attention.output_bias.value_or(attention.bias)) {
-      result.bias += dot({stack.parameter(projection + ".bias").data(), before.size()}, before);
+      result.bias += dot(parameter_of(stack, {projection, ".bias"}), before);
     }
-    const ConstTensor heads = shown[path + name + "self_attn.head_output"];
+    const ConstTensor heads =
+        shown[validation::join({path, "layers.", l, ".self_attn.head_output"})];
     const std::int64_t width = heads.size(2);
     std::vector<double> columns(static_cast<std::size_t>(heads.size(0) * width));
     // Reads some rows at a time, because weights that are not float32 are copied.
@@ -143,10 +148,9 @@ Contributions contributions_of(const TransformerEncoder& stack, const Intermedia
       }
     }
     for (std::int64_t h = 0; h < heads.size(0); ++h) {
-      const auto size = static_cast<std::size_t>(width);
-      parts.heads.push_back(
-          dot({&heads(h, position, 0), size},
-              std::span(columns).subspan(static_cast<std::size_t>(h) * size, size)));
+      const std::span of_head(&columns[static_cast<std::size_t>(h * width)],
+                              static_cast<std::size_t>(width));
+      parts.heads.push_back(dot(&heads(h, position, 0), of_head));
     }
   }
   return result;
