@@ -21,6 +21,7 @@ const maps = [
   { at: 'rotation.rotation-shift', name: /^Turned/ },
   { at: 'precision.precision-error', name: /./ },
   { at: 'transformer.encoder-block', name: /^sum/ },
+  { at: 'transformer.lens', name: /^The most probable/ },
 ];
 
 /** @typedef {{ left: number, top: number, right: number, bottom: number }} Box */
