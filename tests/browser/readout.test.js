@@ -21,7 +21,7 @@ const maps = [
   { at: 'rotation.rotation-shift', name: /^Turned/ },
   { at: 'precision.precision-error', name: /./ },
   { at: 'transformer.encoder-block', name: /^sum/ },
-  { at: 'transformer.lens', name: /^The most probable/ },
+  { at: 'transformer.lens&weights=learned', name: /^The most probable/ },
 ];
 
 /** @typedef {{ left: number, top: number, right: number, bottom: number }} Box */
@@ -69,7 +69,7 @@ const apart = (a, b) => ({
 });
 
 for (const { at, name } of maps) {
-  const figure = at.split('.')[1];
+  const figure = at.split(/[.&]/)[1];
 
   test(`${figure}: the readout is near its cell and does not cover its row`, async () => {
     const page = await site.visit(`#shuffle=1&at=${at}`);
