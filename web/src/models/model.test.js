@@ -96,6 +96,44 @@ test('both models have the same losses in any order', async () => {
   b.losses.forEach((loss, i) => assert.ok(Math.abs(loss - a.losses[i]) < 1e-5));
 });
 
+for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
+  test(`both models predict the same after each layer and split logits alike, ${positions}`, async () => {
+    const { pages, own, config } = await both(positions);
+    pages.tokens = /** @type {any} */ ({ label: String });
+    const given = { ids, encoding: 'sinusoidal' };
+    const [a, b] = [finish(pages.lens(given)), own.lens(given)];
+    assert.deepEqual([a.layers.length, a.first, b.first], [config.numLayers + 1, 0, 0]);
+    a.layers.forEach((rows, layer) =>
+      rows.forEach((likely, row) => {
+        const other = b.layers[layer][row];
+        assert.deepEqual(
+          likely.map(({ id }) => id),
+          other.map(({ id }) => id),
+        );
+        likely.forEach(({ probability }, i) =>
+          assert.ok(Math.abs(probability - other[i].probability) < 1e-5),
+        );
+      }),
+    );
+    for (const token of [-1, 9]) {
+      const question = { ...given, token, drawn: 4 };
+      const [c, d] = [pages.contributions(question), own.contributions(question)];
+      assert.equal(c.chosen.id, d.chosen.id);
+      assert.deepEqual(
+        c.likely.map(({ id }) => id),
+        d.likely.map(({ id }) => id),
+      );
+      c.parts.forEach(({ value, ...part }, i) => {
+        const { value: other, ...same } = d.parts[i];
+        assert.deepEqual(part, same);
+        assert.ok(Math.abs(value - other) < 1e-5);
+      });
+      const sum = c.parts.reduce((sum, { value }) => sum + value, 0);
+      assert.ok(Math.abs(sum - c.total) < 1e-4);
+    }
+  });
+}
+
 test('the page’s model keeps the values of a sentence only for the same masks', async () => {
   const { pages, config } = await both('rotary');
   const given = givenOf(config);
