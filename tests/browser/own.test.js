@@ -305,14 +305,15 @@ test('a model can be closed, hidden and shown again, and a link or a reload show
 });
 
 /**
- * Returns all settings, from the address and from every control that is near the window.
+ * Returns all settings, from the address and from every control that is near the window, without
+ * the dialog.
  * @param {Page} page
  */
 const settingsOf = (page) =>
   page.evaluate(() => [
     location.hash,
     ...Array.from(
-      document.querySelectorAll('input:not([type=file]), textarea, [aria-pressed]'),
+      document.querySelectorAll(':is(input, textarea, [aria-pressed]):not(dialog *)'),
       (each) => {
         const { type, value, checked, ariaPressed } = /** @type {HTMLInputElement} */ (each);
         return [type, value, checked, ariaPressed].join();
