@@ -22,7 +22,7 @@ export const appendix = {
 export const shortTexts = {
   /** @param {number} count */
   contents: (count) =>
-    `Short path: ${count} figures, about 45 minutes. “1 of ${count} ›” leads on.`,
+    `Short path: ${count} figures, about 45 minutes. “1\u00a0of\u00a0${count}\u00a0›” leads on.`,
   /** @param {number} step @param {number} of */
   mark: (step, of) => `${step} of ${of}`,
   next: 'Go to the next figure of the short path (about 45 minutes)',
