@@ -103,7 +103,7 @@ export const labels = {
   untrained: 'Nothing here is trained.',
   writeOne: 'Add a token to your sentence',
   writeTen: 'Add ten tokens',
-  takeBack: 'Take back what was added',
+  takeBack: 'Take back',
   temperature: 'temperature',
   topK: 'top k',
   all: 'all',
