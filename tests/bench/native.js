@@ -200,6 +200,11 @@ function solversFor(work, context, threads, pytorch) {
         ],
       };
     }
+    case 'token': {
+      const logits = floats(work.shape.vocabulary);
+      const job = attnNode().token(context, work.shape, logits);
+      return { solvers: [solver('attn', job, logits, [logits])] };
+    }
     case 'sinusoid': {
       const { rows, width } = work.shape;
       const output = floats(rows * width);

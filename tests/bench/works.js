@@ -61,8 +61,17 @@
  * @typedef {WorkOfAnyKind & {
  *   kind: 'stored weights', shape: ProductShape, type: 'bfloat16'
  * }} StoredWeightsWork  a layer with weights of this type
+ * @typedef {object} ModelShape  a Llama model; `hidden` is the width inside its feed-forward networks
+ * @property {number} vocabulary
+ * @property {number} width
+ * @property {number} layers
+ * @property {number} heads
+ * @property {number} kvHeads
+ * @property {number} hidden
+ * @property {number} tokens  tokens in the cache
+ * @typedef {WorkOfAnyKind & { kind: 'token', shape: ModelShape }} TokenWork
  * @typedef {StoredAttentionWork | StoredCacheWork | StoredWeightsWork} FewerBytesWork
- * @typedef {AttentionWork | DocumentsWork | LayerWork | ProductWork | SinusoidWork | GradientsWork | StepWork
+ * @typedef {AttentionWork | DocumentsWork | LayerWork | ProductWork | SinusoidWork | TokenWork | GradientsWork | StepWork
  *   | FewerBytesWork} Work
  */
 
@@ -353,6 +362,28 @@ const storedWeights = (rows, targets) => ({
   targets,
 });
 
+/**
+ * One token of a language model with bfloat16 weights. Counts the bytes of the matrices, each of
+ * which is read once.
+ * @param {ModelShape} shape
+ * @returns {TokenWork}
+ */
+function token(shape) {
+  const { vocabulary, width, layers, heads, kvHeads, hidden, tokens } = shape;
+  const attention = 2 * width * width * (1 + kvHeads / heads);
+  const weights = vocabulary * width + layers * (attention + 3 * width * hidden);
+  return {
+    kind: 'token',
+    name: `one token, ${Math.round(weights / 1e6)} M bfloat16 weights, ${tokens} in the cache`,
+    shape,
+    amount: kBytes.bfloat16 * weights,
+    unit: 'GB/s',
+    roof: 'read',
+    isLong: true,
+    targets: [{ measure: 'share', least: 0.7 }],
+  };
+}
+
 /** Lengths over which the time of one head should grow in proportion to N². */
 export const kSquareLengths = [1024, 2048, 4096, 8192, 16384];
 export const kWindow = 256;
@@ -423,6 +454,11 @@ export const kNativeWorks = [
     { measure: 'gain', least: 4, kernels: kTiles },
   ]),
   storedWeights(1, []),
+  // The sizes of SmolLM-135M.
+  token({
+    ...{ vocabulary: 49152, width: 576, layers: 30, heads: 9, kvHeads: 3, hidden: 1536 },
+    tokens: 16,
+  }),
   ...[512, 1024, 2048].flatMap((keys) =>
     [false, true].flatMap((causal) => [
       gradients(keys, causal, true, [{ measure: 'ratio', least: 1.3 }]),

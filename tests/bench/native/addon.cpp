@@ -489,6 +489,44 @@ napi_value gpt_size(const Arguments& args) {
   return make_number(args, static_cast<double>(args.object<std::shared_ptr<Gpt>>(0)->size()));
 }
 
+/// Arguments: (context, { vocabulary, width, layers, heads, kvHeads, hidden, tokens }, logits); a
+/// token of a Llama model with random bfloat16 weights, after `tokens` other tokens in the caches
+napi_value token(const Arguments& args) {
+  const ContextPointer context = args.object<ContextPointer>(0);
+  const std::int64_t vocabulary = args.integer(1, "vocabulary");
+  const std::int64_t tokens = args.integer(1, "tokens");
+  attn::LanguageModelOptions options;
+  options.vocab_size = vocabulary;
+  options.weights = attn::ElementType::kBFloat16;
+  options.stack.num_layers = args.integer(1, "layers");
+  options.stack.final_norm = true;
+  attn::TransformerLayerOptions& layer = options.stack.layer;
+  layer.d_model = args.integer(1, "width");
+  layer.num_heads = args.integer(1, "heads");
+  layer.num_kv_heads = args.integer(1, "kvHeads");
+  layer.dim_feedforward = args.integer(1, "hidden");
+  layer.activation = attn::Activation::kSilu;
+  layer.gated_feed_forward = true;
+  layer.rms_norm.emplace();
+  layer.norm_first = true;
+  layer.bias = false;
+  layer.positions.rotary.emplace();
+  layer.weights = attn::ElementType::kBFloat16;
+  const auto model = std::make_shared<attn::LanguageModel>(options, *context);
+  model->initialize_xavier(1);
+  const auto caches =
+      std::make_shared<std::vector<attn::KeyValueCache>>(model->make_caches(1, tokens + 1));
+  const attn::Tensor logits(args.floats(2).data, {1, vocabulary});
+  const auto forward = [=](const std::vector<std::int64_t>& ids) {
+    model->forward(ids, logits, {.caches = *caches}, *context);
+  };
+  forward(std::vector<std::int64_t>(static_cast<std::size_t>(tokens), 1));
+  return make_object<Job>(args, repeated([=] {
+                            for (attn::KeyValueCache& cache : *caches) cache.truncate(tokens);
+                            forward({2});
+                          }));
+}
+
 /// Arguments: (context, { tokens, width, heads }, in_proj_weight, out_proj.weight, x, output)
 napi_value layer(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
@@ -657,6 +695,7 @@ NAPI_MODULE_INIT() {
   add<&widen>(env, exports, "widen");
   add<&layer>(env, exports, "layer");
   add<&linear>(env, exports, "linear");
+  add<&token>(env, exports, "token");
   add<&gradients>(env, exports, "gradients");
   add<&gpt>(env, exports, "gpt");
   add<&gpt_step>(env, exports, "gptStep");
