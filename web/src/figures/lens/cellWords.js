@@ -14,5 +14,5 @@ export const charactersIn = (width) => Math.max(2, Math.floor((width - 8) / char
 export function needsLight(scale, value) {
   const [red, green, blue] = scale.map.bytes.subarray(3 * colourIndex(scale, value));
   const hex = [red, green, blue].map((part) => part.toString(16).padStart(2, '0')).join('');
-  return labOf(`#${hex}`).l < 57;
+  return labOf(`#${hex}`).l < 50;
 }

@@ -98,7 +98,7 @@ for each in encoder:
     x = each(x[None], src_mask=later)[0]
     parts.append((x - middle)[-1])
 row = state["embedding.weight"][${target}]
-direction = row * state["encoder.norm.weight"] / (x[-1].var(correction=0) + 1e-5).sqrt()
+direction = row * state["encoder.norm.weight"] / (x[-1].var(unbiased=False) + 1e-5).sqrt()
 direction = direction - direction.mean()
 biases = bias @ direction + row @ state["encoder.norm.bias"]
 contributions = torch.stack([part @ direction for part in parts] + [biases])[:, None]`,
