@@ -73,6 +73,39 @@ test('a cut changes the prediction by the stated amount, is in the link and can 
   await becomes(() => changeIn(page), 0);
 });
 
+/** The divergences of the predictions after each token. @param {Locator} figure */
+const divergencesIn = (figure) =>
+  figure
+    .locator('[data-divergence]')
+    .evaluateAll((all) =>
+      all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.divergence)),
+    );
+
+test('a click on an arc cuts it, and only predictions after its query change', async () => {
+  const page = await site.visit(`${link}&layer=2`);
+  const arcs = figureOf(page).locator('svg[data-arcs]');
+  await arcs.waitFor();
+  await settled(page);
+  /** Clicks in the middle of the arc from the last token to the first. */
+  const click = async () => {
+    const box = await arcs.boundingBox();
+    assert.ok(box);
+    await arcs.click({ position: { x: box.width / 2, y: box.height / 2 } });
+  };
+  await becomes(() => arcs.locator('[data-cut]').count(), 0);
+  await click();
+  await becomes(() => arcs.locator('[data-cut]').count(), 1);
+  const name = await cutsIn(page).innerText();
+  const [, query] = /(\d+)\s*→/.exec(name) ?? assert.fail(name);
+  await becomes(async () => (await divergencesIn(figureOf(page))).length, 8);
+  const divergences = await divergencesIn(figureOf(page));
+  divergences.forEach((divergence, i) => assert.equal(divergence > 0, i >= Number(query), name));
+  // A second click on the dashed arc undoes the cut.
+  await click();
+  await becomes(() => cutsIn(page).count(), 0);
+  await becomes(async () => (await divergencesIn(figureOf(page))).length, 0);
+});
+
 test('a cell whose key comes after its query cannot be cut, and a second click undoes a cut', async () => {
   const page = await site.visit(link);
   const map = figureOf(page).getByRole('application');
@@ -149,4 +182,67 @@ test('silencing each head shows which heads the prediction depends on', async ()
     .locator('#silence')
     .getByText(/^The model reads the last 32 of \d/)
     .waitFor();
+});
+
+test('switches silence parts of the model, which the link remembers and the keyboard reaches', async () => {
+  const page = await site.visit(link.replace('.cut', '.silence'));
+  const figure = page.locator('#silence');
+  await becomes(() => figure.locator('[data-silenced]').count(), 15);
+  const change = () => figure.locator('[data-change]').getAttribute('data-change').then(Number);
+  await becomes(change, 0);
+  // Silencing a head alone changes the log-probability by the number in the list.
+  const listed = Number(
+    await figure
+      .getByRole('button', { name: /^layer 1, head 2/ })
+      .locator('[data-silenced]')
+      .getAttribute('data-silenced'),
+  );
+  const switchOf = (/** @type {string} */ part) => figure.locator(`[data-part="${part}"]`);
+  await switchOf('0.1').click();
+  await becomes(async () => Math.abs((await change()) - listed) < 1e-4, true);
+  await switchOf('0.1').press('ArrowDown');
+  await becomes(
+    () => page.evaluate(() => /** @type {any} */ (document.activeElement).dataset.part),
+    '1.1',
+  );
+  for (const key of ['End', 'Enter']) await page.keyboard.press(key);
+  await becomes(() => switchOf('2.layer').getAttribute('aria-pressed'), 'true');
+  await becomes(async () => new URL(page.url()).hash.includes('silenced=1.2%2C3.layer'), true);
+  await becomes(async () => Math.abs((await change()) - listed) > 1e-4, true);
+
+  const both = await change();
+  const again = await site.visit(new URL(page.url()).hash, {
+    viewport: { width: 390, height: 844 },
+  });
+  const other = again.locator('#silence');
+  await becomes(
+    () => other.locator('[data-change]').getAttribute('data-change').then(Number),
+    both,
+  );
+  await settled(again);
+  await becomes(() => overflow(again), 0);
+  assert.deepEqual(await accessibilityProblems(again), []);
+  await other.getByRole('button', { name: 'Switch all parts on again' }).click();
+  await becomes(() => other.locator('[data-change]').getAttribute('data-change').then(Number), 0);
+});
+
+test('the parts of a model that the reader opened are silenced one by one on request', async () => {
+  const page = await site.visit('#v=2&text=the+lady+sat+by+the+fire&at=transformer.encoder-block');
+  await open(page, gpt2());
+  await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
+  const figure = page.locator('#silence');
+  await unfold(figure);
+  await figure.evaluate((element) => element.scrollIntoView());
+  const start = figure.getByRole('button', { name: /^Silence each of \d+ parts/ });
+  await start.waitFor();
+  const parts = Number(/\d+/.exec(await start.innerText()));
+  assert.equal(await figure.locator('[data-silenced]').count(), 0);
+  await start.click();
+  await becomes(() => figure.locator('[data-silenced]').count(), parts);
+  await figure.getByText(/^Silencing \d+ parts one by one took /).waitFor();
+  await figure.locator('[data-part="0.1"]').click();
+  await becomes(
+    async () => (await figure.locator('[data-change]').getAttribute('data-change')) !== '0',
+    true,
+  );
 });

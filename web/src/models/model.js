@@ -68,7 +68,7 @@ import { Kept } from '../work/kept.js';
  *
  * @typedef {Pick<Given, import('../core/sentence.js').Name>} Chosen the settings
  *
- * @typedef {'next' | 'cut' | 'silence' | 'lens' | 'contributions' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
+ * @typedef {'next' | 'change' | 'rank' | 'lens' | 'contributions' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
  * @typedef {{ signal: AbortSignal, onProgress?: (progress: any) => void }} Answering
  * @typedef {{ ids: number[], place: number, count: number, temperature: number, topK: number, seed:
  *   number }} Writing place: index of the first new token in the whole sentence
@@ -84,19 +84,26 @@ import { Kept } from '../work/kept.js';
  * @property {number} at index of the selected token
  *
  * @typedef {{ id: number, label: string, probability: number }} Likely
- * @typedef {object} CutGiven
+ * @typedef {object} ChangeGiven
  * @property {number[]} ids
  * @property {number} layer the layer whose weights are drawn
  * @property {string} encoding
  * @property {import('../core/cuts.js').Cut[]} cuts
+ * @property {import('../core/silence.js').Part[]} silenced
+ * @property {import('../core/silence.js').Replacement} replacement
  * @property {number} token the followed token; −1 for the most probable one
  * @property {number} drawn number of predictions
- * @typedef {object} CutAnswer
- * @property {Tensor} weights the layer's weights with the cuts, (heads, n, n)
- * @property {Likely[]} before predictions without the cuts, the most probable first
- * @property {Likely[]} after predictions with the cuts
+ * @typedef {object} Moved how the prediction after a token moves
+ * @property {number} divergence Kullback–Leibler divergence, in nats
+ * @property {number | null} change the change of the log-probability of the token that comes next;
+ *   null after the last token
+ * @typedef {object} ChangeAnswer
+ * @property {Tensor} weights the layer's weights with the changes, (heads, n, n)
+ * @property {Likely[]} before predictions without the changes, the most probable first
+ * @property {Likely[]} after predictions with the changes
  * @property {{ id: number, label: string, before: number, after: number }} chosen the log-probability of
- *   the followed token without and with the cuts
+ *   the followed token without and with the changes
+ * @property {Moved[]} moved for each token
  *
  * @typedef {{ ids: number[], encoding: string }} LensGiven
  * @typedef {object} LensAnswer
@@ -113,10 +120,13 @@ import { Kept } from '../work/kept.js';
  * @property {number} total the logit
  * @property {import('../core/contributions.js').Part[]} parts
  *
- * @typedef {object} SilenceAnswer
- * @property {{ label: string, before: number }} chosen the followed token and its log-probability
- * @property {{ layer: number, head: number | null, change: number }[]} changes the change of its
- *   log-probability for each silenced part; head: null for the layer's feed-forward network
+ * @typedef {object} RankAnswer
+ * @property {{ id: number, label: string, before: number }} chosen the followed token and its
+ *   log-probability
+ * @property {(import('../core/silence.js').Part & { change: number })[]} changes the change of its
+ *   log-probability for each part that has been silenced so far
+ * @property {number} total number of parts
+ * @property {number} time in ms
  *
  * @typedef {object} Known the parameters of a layer
  * @property {Record<string, Tensor>} parameters by the id of the stage that they compute

@@ -190,10 +190,24 @@ const everyLanguage = (programs) =>
 const ofModel = ofLanguage['language model'];
 /** @param {object} options */
 const nextOf = (options) => nextWordCode({ ...ofModel, ...options }, learned('rotary'));
+const cuts = [
+  { layer: 0, head: 1, query: 5, key: 2 },
+  { layer: null, head: null, query: 4, key: 1 },
+];
+const silenced = [
+  { layer: 1, part: 0 },
+  { layer: 0, part: 'mlp' },
+  { layer: 1, part: 'layer' },
+];
 compare('nextWord', {
   ...everyLanguage((given, model) => nextWordCode({ ...given, temperature: 0.7, topK: 12 }, model)),
   'few candidates': nextOf({ temperature: 1, topK: 4 }),
   'all candidates': nextOf({ temperature: 1, topK: 0 }),
+  cuts: nextOf({ temperature: 1, topK: 0, cuts }),
+  'silenced parts': nextOf({ temperature: 1, topK: 0, silenced }),
+  'a feed-forward network that gives zeros': nextOf({
+    ...{ temperature: 1, topK: 0, silenced: silenced.slice(1, 2), silenceBy: 'zero' },
+  }),
 });
 compare('lens', everyLanguage(lensCode));
 compare(
@@ -317,6 +331,10 @@ compare('own', {
   loss: ownPrograms.lossCode(own, facts),
   next: ownPrograms.nextWordCode({ ...own, at: 3, temperature: 0.7, topK: 12 }, facts),
   'next, all': ownPrograms.nextWordCode({ ...own, at: 5, temperature: 1, topK: 0 }, facts),
+  'next, changed': ownPrograms.nextWordCode(
+    { ...own, temperature: 1, topK: 0, cuts, silenced },
+    facts,
+  ),
   wall: ownPrograms.wallCode({ ...own, wallOrder: 'layer' }, facts),
   'wall, pair': ownPrograms.wallCode({ ...pair, wallOrder: 'induction' }, facts),
   'wall, first': ownPrograms.wallCode({ ...own, wallOrder: 'firstToken' }, facts),

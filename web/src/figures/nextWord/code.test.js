@@ -1,7 +1,8 @@
 import { ids, testLanguagePrograms } from '../../../../tests/languagePrograms.js';
 import { knockOutOf } from '../../core/cuts.js';
+import { ablateOf } from '../../core/silence.js';
 import { candidates } from '../../models/language/languageModel.js';
-import { cutCode, nextWordCode } from './code.js';
+import { cutCode, nextWordCode, silenceCode } from './code.js';
 
 const cuts = [
   { layer: 0, head: 1, query: 5, key: 2 },
@@ -35,3 +36,26 @@ await testLanguagePrograms(
     return next.slice(0, 10).flatMap(({ id, probability }) => [id, probability]);
   },
 );
+
+/** @type {import('../../core/silence.js').Part[]} */
+const silenced = [
+  { layer: 0, part: 1 },
+  { layer: 0, part: 'mlp' },
+  { layer: 1, part: 0 },
+];
+for (const [silenceBy, parts] of /** @type {const} */ ([
+  ['mean', silenced],
+  ['zero', [...silenced, { layer: 1, part: /** @type {const} */ ('layer') }]],
+])) {
+  await testLanguagePrograms(
+    `what may come next with silenced parts (${silenceBy})`,
+    (given, learned) =>
+      silenceCode({ ...given, temperature: 1, topK: 0, silenced: parts, silenceBy }, learned),
+    (model) => {
+      const options = { layer: null, positions: true };
+      const { logits } = model.changed(ids, { ablate: ablateOf(parts, silenceBy) }, options);
+      const next = candidates(logits, { temperature: 1, topK: 0 });
+      return next.slice(0, 10).flatMap(({ id, probability }) => [id, probability]);
+    },
+  );
+}

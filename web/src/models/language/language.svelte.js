@@ -132,8 +132,8 @@ export class Language {
   }
 }
 
-/** Resets the settings that name a model's tokens. In another model, they name different tokens. */
-const forgetTokens = () => reset(['cuts', 'cutToken']);
+/** Resets the settings that name a model's tokens or parts. In another model, they name others. */
+const forgetTokens = () => reset(['cuts', 'cutToken', 'silenced']);
 
 /**
  * Selects the projections. Switching to learned projections turns the causal mask on, because they

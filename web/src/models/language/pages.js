@@ -3,12 +3,13 @@ import { Block } from '../../core/block.js';
 import { partsOf } from '../../core/contributions.js';
 import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
+import { ablateOf } from '../../core/silence.js';
 import { written } from '../../drawing/numbers.js';
 import { Kept } from '../../work/kept.js';
-import { cutAnswer } from '../cutAnswer.js';
+import { changeAnswer, ranked } from '../changes.js';
 import { lensRows } from '../lensRows.js';
 import { Layered, mostHere, sized } from '../model.js';
-import { candidates, chosen, logSumExp } from './languageModel.js';
+import { candidates, chosen } from './languageModel.js';
 import * as texts from '../../texts/models.js';
 
 /**
@@ -45,6 +46,11 @@ export class Pages extends Layered {
   tokens;
   /** @type {{ key: string, logits: Float32Array, width: number, probabilities: number[], weights: Float32Array } | null} */
   #kept = null;
+  /**
+   * Predictions without cuts and silenced parts.
+   * @type {{ key: string } & import('../changes.js').Run | null}
+   */
+  #unchanged = null;
   /**
    * The most recent sentences, and the values between the layers that have been computed for them
    * so far.
@@ -195,25 +201,26 @@ export class Pages extends Layered {
   }
 
   /**
-   * Predictions for the token after the last one, without and with cuts.
-   * @param {import('../model.js').CutGiven} given
-   * @returns {Generator<null, import('../model.js').CutAnswer>}
+   * Predictions for the token after the last one, without and with cuts and silenced parts.
+   * @param {import('../model.js').ChangeGiven} given
+   * @returns {Generator<null, import('../model.js').ChangeAnswer>}
    */
-  *cut({ ids, layer, encoding, cuts, token, drawn }) {
-    const run = (/** @type {import('../../core/cuts.js').Cut[]} */ cuts) =>
-      this.model.changed(
-        ids,
-        { knockOut: knockOutOf(cuts, this.config.numLayers) },
-        { layer, positions: encoding !== 'none' },
-      );
-    const before = run([]);
+  *change({ ids, layer, encoding, cuts, silenced, replacement, token, drawn }) {
+    const { numLayers } = this.config;
+    const run = (/** @type {import('attn').InterventionOptions} */ changes) =>
+      this.model.changed(ids, changes, { layer, positions: encoding !== 'none', every: true });
+    const key = JSON.stringify([ids, layer, encoding]);
+    if (this.#unchanged?.key !== key) this.#unchanged = { key, ...run({}) };
     yield null;
-    const after = cuts.length ? run(cuts) : before;
+    const changes = {
+      ...{ knockOut: knockOutOf(cuts, numLayers), ablate: ablateOf(silenced, replacement) },
+    };
+    const after = cuts.length || silenced.length ? run(changes) : this.#unchanged;
     yield null;
-    return cutAnswer(
-      before,
+    return changeAnswer(
+      this.#unchanged,
       after,
-      token,
+      { ids, token },
       (logits) => candidates(logits, { temperature: 1, topK: 0 }).slice(0, drawn),
       (id) => this.tokens.label(id, ids),
     );
@@ -222,27 +229,18 @@ export class Pages extends Layered {
   /**
    * How the prediction after the last token changes when one part of the model is silenced.
    * @param {{ ids: number[], encoding: string, token: number, replacement: 'zero' | 'mean' }} given
-   * @returns {Generator<null, import('../model.js').SilenceAnswer>}
    */
-  *silence({ ids, encoding, token, replacement }) {
-    const { numLayers, numHeads, vocabularySize } = this.config;
-    const positions = encoding !== 'none';
-    const run = (/** @type {import('attn').AblatedValue[]} */ ablate) =>
-      this.model.changed(ids, { ablate }, { layer: 0, positions }).logits;
-    const logits = run([]);
-    const isKnown = token >= 0 && token < vocabularySize;
-    const id = isKnown ? token : candidates(logits, { temperature: 1, topK: 1 })[0].id;
-    const before = logits[id] - logSumExp(logits);
-    const changes = [];
-    for (let layer = 0; layer < numLayers; layer++) {
-      for (const head of [...Array(numHeads).keys(), null]) {
-        yield null;
-        const name = `layers.${layer}.${head === null ? 'mlp_out' : 'self_attn.head_output'}`;
-        const after = run([{ name, head: head ?? undefined, replacement }]);
-        changes.push({ layer, head, change: after[id] - logSumExp(after) - before });
-      }
-    }
-    return { chosen: { label: this.tokens.label(id, ids), before }, changes };
+  rank({ ids, encoding, ...given }) {
+    const { numLayers, numHeads } = this.config;
+    const options = { layer: null, positions: encoding !== 'none', every: false };
+    return ranked(
+      {
+        heads: Array(numLayers).fill(numHeads),
+        run: (ablate) => this.model.changed(ids, { ablate }, options).logits,
+        label: (id) => this.tokens.label(id, ids),
+      },
+      given,
+    );
   }
 
   /**

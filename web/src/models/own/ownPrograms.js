@@ -1,5 +1,7 @@
+import { knockOutOf } from '../../core/cuts.js';
 import { headRows } from '../../core/layer.js';
 import { otherOrderOf } from '../../core/shuffle.js';
+import { ablateOf } from '../../core/silence.js';
 import {
   candidates,
   constants,
@@ -9,6 +11,7 @@ import {
   meanLoss,
   shuffledIds,
 } from '../../programs/calls.js';
+import { interventions } from '../../programs/interventions.js';
 import { printMatrix } from '../../programs/print.js';
 import { cxx, double, js } from '../../programs/writers.js';
 
@@ -239,26 +242,38 @@ export const lossCode = (given, { description }) =>
 
 /**
  * Prints the ten most probable next tokens at one position of the input, each on a line with its id
- * and probability.
- * @param {Given & { at: number, temperature: number, topK: number }} given
+ * and probability. Some arcs may be cut, and some parts of the model may be silenced.
+ * @param {Given & { at?: number, temperature: number, topK: number,
+ *   cuts?: readonly import('../../core/cuts.js').Cut[],
+ *   silenced?: readonly import('../../core/silence.js').Part[],
+ *   silenceBy?: import('../../core/silence.js').Replacement }} given at: by default, the last one
  * @param {Facts} facts
  */
-export function nextWordCode({ at, temperature, topK, ...given }, { description }) {
-  const { vocabSize } = description;
+export function nextWordCode({ at = Infinity, temperature, topK, ...given }, { description }) {
+  const { vocabSize, layers } = description;
+  const { cuts = [], silenced = [], silenceBy = 'mean' } = given;
+  const changes = interventions({
+    knockOut: knockOutOf(cuts, layers.length, 'encoder.'),
+    ablate: ablateOf(silenced, silenceBy, 'encoder.'),
+  });
   const [ids, tokens] = [given.ids.slice(0, at + 1), given.tokens.slice(0, at + 1)];
   const kept = Math.min(topK || vocabSize, vocabSize);
   const shown = Math.min(10, kept);
   return printOwn('candidates', shown, 2, [
     ...beginning({ ids, tokens }),
     {
-      javascript: '\nconst logits = model.forward(ids, { numLogits: 1 }).logits.data;',
+      javascript: `
+${changes.javascript}const logits = model.forward(ids, { numLogits: 1${changes.javascriptOption} }).logits.data;`,
       cpp: `
-std::vector<float> logits(${vocabSize});
-model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${vocabSize}}));`,
+${changes.cpp}std::vector<float> logits(${vocabSize});
+model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${vocabSize}})${changes.cppOption && `, {${changes.cppOption.slice(2)}}`});`,
     },
     candidates({ temperature, kept, shown }),
   ]);
 }
+
+export const cutCode = nextWordCode;
+export const silenceCode = nextWordCode;
 
 /**
  * Conditions in JavaScript, two for each habit, such as attending to the previous token. One

@@ -5,8 +5,9 @@ import { partsOf } from '../../core/contributions.js';
 import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
 import { orderOf } from '../../core/shuffle.js';
+import { ablateOf } from '../../core/silence.js';
 import { Kept } from '../../work/kept.js';
-import { cutAnswer } from '../cutAnswer.js';
+import { changeAnswer, ranked } from '../changes.js';
 import { lastRows, lensRows, listed } from '../lensRows.js';
 import { editedBy } from './ownEdit.js';
 import { likeliest, NextTokens } from './ownNext.js';
@@ -52,6 +53,11 @@ export class OwnModel {
    * @type {{ key: string, streams: Map<string, Tensor> }[]}
    */
   #kept = [];
+  /**
+   * Predictions without cuts and silenced parts.
+   * @type {{ key: string } & import('../changes.js').Run | null}
+   */
+  #unchanged = null;
   /** The most recently requested layer. */
   #blocks = new Kept(
     (/** @type {{ layer: number }} */ { layer: at }) =>
@@ -307,23 +313,27 @@ export class OwnModel {
   }
 
   /**
-   * Predictions for the token after the last one, without and with cuts.
-   * @param {import('../model.js').CutGiven} given
+   * Predictions for the token after the last one, without and with cuts and silenced parts.
+   * @param {import('../model.js').ChangeGiven} given
    */
-  cut({ ids, layer, cuts, token, drawn }) {
+  change({ ids, layer, cuts, silenced, replacement, token, drawn }) {
     const name = `encoder.layers.${layer}.self_attn.weights`;
-    const run = (/** @type {import('../../core/cuts.js').Cut[]} */ cuts) => {
+    const run = (/** @type {import('attn').InterventionOptions} */ changes) => {
       const { logits, intermediates } = this.#model.forward(ids, {
-        ...{ numLogits: 1, intermediates: [name] },
-        knockOut: knockOutOf(cuts, this.facts.numLayers, 'encoder.'),
+        ...{ intermediates: [name], ...changes },
       });
       return { logits: logits.data, weights: intermediates[name] };
     };
-    const before = run([]);
-    return cutAnswer(
-      before,
-      cuts.length ? run(cuts) : before,
-      token,
+    const key = JSON.stringify([ids, layer]);
+    if (this.#unchanged?.key !== key) this.#unchanged = { key, ...run({}) };
+    const changes = {
+      knockOut: knockOutOf(cuts, this.facts.numLayers, 'encoder.'),
+      ablate: ablateOf(silenced, replacement, 'encoder.'),
+    };
+    return changeAnswer(
+      this.#unchanged,
+      cuts.length || silenced.length ? run(changes) : this.#unchanged,
+      { ids, token },
       (logits) => likeliest(logits, { temperature: 1, topK: 0, drawn }),
       (id) => this.#tokens.label(id, ids),
     );
@@ -370,6 +380,22 @@ export class OwnModel {
       ...{ chosen: label(id), likely: likely.map(label) },
       ...{ total: all.total, parts: partsOf(all) },
     };
+  }
+
+  /**
+   * How the prediction after the last token changes when one part of the model is silenced.
+   * @param {{ ids: number[], token: number, replacement: 'zero' | 'mean' }} given
+   */
+  rank({ ids, ...given }) {
+    return ranked(
+      {
+        heads: this.facts.description.layers.map(({ numHeads }) => numHeads),
+        path: 'encoder.',
+        run: (ablate) => this.#model.forward(ids, { numLogits: 1, ablate }).logits.data,
+        label: (id) => this.#tokens.label(id, ids),
+      },
+      given,
+    );
   }
 
   /** Generates text. @param {Parameters<NextTokens['write']>[0]} given */

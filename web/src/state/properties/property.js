@@ -196,6 +196,34 @@ export function cuts(most, { layers, heads, tokens }) {
 }
 
 /**
+ * Parts of a model, written as `layer.head`, or as `layer.mlp` and `layer.layer` for a layer's
+ * feed-forward network and the whole layer. Layers and heads count from 1.
+ * @param {number} most
+ * @param {{ layers: number, heads: number }} largest
+ * @returns {Property<import('../../core/silence.js').Part[]>}
+ */
+export function modelParts(most, { layers, heads }) {
+  const format = (/** @type {import('../../core/silence.js').Part} */ { layer, part }) =>
+    `${layer + 1}.${typeof part === 'number' ? part + 1 : part}`;
+  return {
+    initial: [],
+    parse(text) {
+      const found = new Map();
+      for (const each of text.split(',', 4 * most)) {
+        const [, layer, name] = /^(\d{1,4})\.(\d{1,4}|mlp|layer)$/.exec(each) ?? [];
+        const part = name === 'mlp' || name === 'layer' ? name : Number(name) - 1;
+        const at = { layer: Number(layer) - 1, part };
+        if (!(at.layer >= 0 && at.layer < layers)) continue;
+        if (typeof part === 'number' && !(part >= 0 && part < heads)) continue;
+        found.set(format(at), at);
+      }
+      return [...found.values()].slice(0, most);
+    },
+    format: (values) => values.map(format).join(','),
+  };
+}
+
+/**
  * The locked cell of a figure, or null.
  * @param {number} largest
  * @returns {Property<{ row: number, column: number } | null>}

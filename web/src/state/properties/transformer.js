@@ -1,4 +1,4 @@
-import { cell, choice, cuts, integer, linkedCell, number, text } from './property.js';
+import { cell, choice, cuts, integer, linkedCell, modelParts, number, text } from './property.js';
 
 /** Largest number of tokens decoded one by one. */
 export const maxSteps = 64;
@@ -9,6 +9,9 @@ export const maxSteps = 64;
  */
 export const maxCuttable = 32;
 export const maxCuts = 64;
+
+/** Largest number of silenced parts. */
+export const maxSilenced = 64;
 
 /** Largest number of tokens in either sentence of an alignment. */
 export const maxAligned = 64;
@@ -48,7 +51,8 @@ export const properties = {
   cutToken: integer(-1, { min: -1, max: 2 ** 31 - 1 }),
   /** The locked cell of the logit lens: a token and a layer. */
   lensCell: cell(127),
-  /** The numbers that replace the output of a silenced part. */
+  /** The silenced parts of the model, and the numbers that replace their outputs. */
+  silenced: modelParts(maxSilenced, { layers: 128, heads: 128 }),
   silenceBy: choice(/** @type {'mean' | 'zero'} */ ('mean'), ['mean', 'zero']),
 
   /** The aligned sentences: the source, which is read, and the target, which is written. */

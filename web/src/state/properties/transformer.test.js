@@ -30,6 +30,21 @@ test('cuts survive a round trip', () => {
   }
 });
 
+test('silenced parts survive a round trip', () => {
+  const { parse, format } = properties.silenced;
+  const parts = [
+    { layer: 1, part: 3 },
+    { layer: 0, part: /** @type {const} */ ('mlp') },
+    { layer: 11, part: /** @type {const} */ ('layer') },
+  ];
+  assert.equal(format(parts), '2.4,1.mlp,12.layer');
+  assert.deepEqual(parse(format(parts)), parts);
+  assert.deepEqual(parse('2.4,2.4'), parts.slice(0, 1));
+  for (const text of ['', '1', '0.1', '1.0', '1.129', '129.1', '1.x', '-1.1', '1.mlp\n', '1.1.1']) {
+    assert.deepEqual(parse(text), [], text);
+  }
+});
+
 test('links that name no cell lock no cell', () => {
   for (const text of [
     ...[

@@ -3,8 +3,9 @@
 export const title = 'Cut an arc';
 /** How to cut, by touch and otherwise. */
 export const how = {
-  touch: 'Tap a cell to cut it. Tap it again to undo the cut.',
-  point: 'Click a cell or press Enter to cut it. Do the same again to undo the cut.',
+  touch: 'Tap an arc or a cell to cut it. Tap it again to undo the cut.',
+  point:
+    'Click an arc or a cell, or press Enter on a cell, to cut it. Do the same again to undo the cut.',
 };
 /** @param {{ layer: number, head: number, tokens: number }} of */
 export const label = ({ layer, head, tokens }) =>
@@ -12,12 +13,8 @@ export const label = ({ layer, head, tokens }) =>
 export const attends = '{query} looks at {key} with weight {value}';
 export const cut = '{query} may not look at {key}: the arc is cut';
 export const later = '{query} may not look at {key}, which comes later';
-export const now = 'what may come next';
 export const before = 'without cuts';
 export const after = 'with the cuts';
-export const predictionsBefore = 'What may come next, without cuts';
-export const predictionsAfter = 'What may come next, with the cuts';
-export const follow = (/** @type {string} */ token) => `follow ${token}`;
 /** @param {{ label: string, before: string, after: string }} of */
 export const changed = ({ label, before, after }) =>
   `“${label}” had probability ${before}, and has ${after} with the cuts. Its log-probability changes by {value}.`;
@@ -41,12 +38,11 @@ export const summary = ({ cuts, token, before, after }) =>
   cuts
     ? `With ${cuts === 1 ? '1 cut' : `${cuts} cuts`}, the probability of “${token}” goes from ${before} to ${after}.`
     : `The probability of “${token}” is ${before}. Nothing is cut.`;
-export const exported = ['token', 'probability'];
 /** The controls. */
 export const layer = 'layer';
 export const head = 'head';
 export const scope = 'cut in';
-export const scopes = { head: 'this head', layer: 'this layer', all: 'everywhere' };
+export const scopes = { head: 'this head', layer: 'all heads of this layer', all: 'everywhere' };
 export const legend = 'attention weight';
 /** @param {number} most @param {number} all */
 export const last = (most, all) => `The model reads the last ${most} of ${all} tokens here.`;

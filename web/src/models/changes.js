@@ -1,0 +1,98 @@
+// How a model's predictions change when arcs are cut or parts are silenced.
+
+import { ablateOf } from '../core/silence.js';
+import { logSumExp } from './language/languageModel.js';
+
+/** @typedef {import('../core/silence.js').Part} Part */
+/** @typedef {{ logits: Float32Array, weights: import('attn').Tensor }} Run logits: (n, V) */
+
+/** @param {Float32Array} logits (n, V) @param {number} rows @param {number} row */
+const rowOf = (logits, rows, row) =>
+  logits.subarray((row * logits.length) / rows, ((row + 1) * logits.length) / rows);
+
+/**
+ * How far the prediction after each token moves: the Kullback–Leibler divergence between the
+ * predictions before and after, in nats, and the change of the log-probability of the token that
+ * does come next.
+ * @param {Float32Array} before logits, (n, V)
+ * @param {Float32Array} after
+ * @param {readonly number[]} ids (n)
+ * @returns {import('./model.js').Moved[]}
+ */
+export function movedBy(before, after, ids) {
+  return ids.map((_, i) => {
+    const [was, is] = [before, after].map((logits) => rowOf(logits, ids.length, i));
+    const [wasSum, isSum] = [logSumExp(was), logSumExp(is)];
+    let divergence = 0;
+    for (let id = 0; id < was.length; id++) {
+      const log = was[id] - wasSum;
+      divergence += Math.exp(log) * (log - (is[id] - isSum));
+    }
+    const next = ids[i + 1];
+    const change = next === undefined ? null : is[next] - isSum - (was[next] - wasSum);
+    // Rounding can make the divergence of almost equal predictions slightly negative.
+    return { divergence: Math.max(0, divergence), change };
+  });
+}
+
+/**
+ * Describes a model's predictions without and with changes.
+ * @param {Run} before
+ * @param {Run} after
+ * @param {{ ids: readonly number[], token: number }} given token: the token whose probability the
+ *   figure follows; −1 for the most probable token
+ * @param {(logits: Float32Array) => { id: number, probability: number }[]} likeliest the most probable
+ *   tokens
+ * @param {(id: number) => string} label
+ * @returns {import('./model.js').ChangeAnswer}
+ */
+export function changeAnswer(before, after, { ids, token }, likeliest, label) {
+  const n = ids.length;
+  const [was, is] = [before, after].map(({ logits }) => rowOf(logits, n, n - 1));
+  const likely = (/** @type {Float32Array} */ logits) =>
+    likeliest(logits).map((each) => ({ ...each, label: label(each.id) }));
+  const first = likely(was);
+  const id = token >= 0 && token < was.length ? token : first[0].id;
+  return {
+    ...{ weights: after.weights, before: first, after: likely(is) },
+    chosen: {
+      ...{ id, label: label(id), before: was[id] - logSumExp(was), after: is[id] - logSumExp(is) },
+    },
+    moved: movedBy(before.logits, after.logits, ids),
+  };
+}
+
+/**
+ * Silences one part after another, and compares the log-probabilities of the followed token. Yields
+ * the answer so far after each part.
+ * @param {object} model
+ * @param {readonly number[]} model.heads number of heads of each layer
+ * @param {string} [model.path] path of the encoder, with a dot at the end
+ * @param {(ablate: import('attn').AblatedValue[]) => Float32Array} model.run returns the logits of the
+ *   next token
+ * @param {(id: number) => string} model.label
+ * @param {{ token: number, replacement: import('../core/silence.js').Replacement }} given
+ * @returns {Generator<import('./model.js').RankAnswer, import('./model.js').RankAnswer>}
+ */
+export function* ranked({ heads, path, run, label }, { token, replacement }) {
+  const start = performance.now();
+  const logits = run([]);
+  const id =
+    token >= 0 && token < logits.length
+      ? token
+      : logits.reduce((best, value, each) => (value > logits[best] ? each : best), 0);
+  const before = logits[id] - logSumExp(logits);
+  const parts = heads.flatMap((count, layer) =>
+    [...Array(count).keys(), /** @type {const} */ ('mlp')].map((part) => ({ layer, part })),
+  );
+  const answer = { chosen: { id, label: label(id), before }, total: parts.length };
+  /** @type {import('./model.js').RankAnswer['changes']} */
+  const changes = [];
+  const soFar = () => ({ ...answer, changes: [...changes], time: performance.now() - start });
+  for (const part of parts) {
+    yield soFar();
+    const after = run(ablateOf([part], replacement, path));
+    changes.push({ ...part, change: after[id] - logSumExp(after) - before });
+  }
+  return soFar();
+}
