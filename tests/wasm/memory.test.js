@@ -97,6 +97,20 @@ await everyVariant('memory', (attn) => {
     assert.ok(bytesInUse - before < 2 ** 22, `${bytesInUse - before} bytes more than before`);
   });
 
+  test('patched_values_are_released_at_the_end_of_the_call', () => {
+    const mha = new attn.MultiHeadAttention({ dModel: 20, numHeads: 5 });
+    const long = random.tensor(1, 2000, 20);
+    const patch = () =>
+      mha.forward(long, long, long, { patch: [{ name: 'output', values: long }] });
+    patch();
+    mha.forward(long, long, long, { knockOut: [{ query: 1, key: 0 }] });
+    const before = attn.memory().bytesInUse;
+    patch();
+    const more = attn.memory().bytesInUse - before;
+    assert.ok(more < long.data.byteLength / 2, `${more} bytes more than before`);
+    mha.dispose();
+  });
+
   test('calls_work_while_memory_grows', () => {
     const expected = attn.scaledDotProductAttention(x, x, x, { needWeights: true });
     for (let length = 1; length < 3000; length *= 3) {

@@ -63,7 +63,11 @@ export function nativeLayerCall(call, checked) {
   for (const { tensor } of weights) native.addWeights(tensor.native);
   for (const { tensor } of crossWeights) native.addCrossWeights(tensor.native);
   if (intermediates?.length) native.setIntermediates(call.intermediates(intermediates));
-  if (checked.interventions) addInterventions(native, checked.interventions);
+  if (checked.interventions) {
+    addInterventions(native, checked.interventions);
+    // The next call reuses this object. Free the copies of patched values before then.
+    call.own({ delete: () => native.reset() });
+  }
   return native;
 }
 
