@@ -42,7 +42,7 @@ export const summary = ({ cuts, token, before, after }) =>
 export const layer = 'layer';
 export const head = 'head';
 export const scope = 'cut in';
-export const scopes = { head: 'this head', layer: 'all heads of this layer', all: 'everywhere' };
+export const scopes = { head: 'this head', layer: 'this layer', all: 'everywhere' };
 export const legend = 'attention weight';
 /** @param {number} most @param {number} all */
 export const last = (most, all) => `The model reads the last ${most} of ${all} tokens here.`;
