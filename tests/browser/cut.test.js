@@ -1,13 +1,16 @@
 // Tests the figure in which readers cut arcs and see how the prediction changes.
 
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
-import { gpt2, open } from './ownModel.js';
+import { bigLlama, gpt2, open } from './ownModel.js';
 import { becomes, matches, openTestSite, overflow, settled, unfold } from './site.js';
 
-/** @import { Page } from 'playwright-core' */
+/** @import { Locator, Page } from 'playwright-core' */
 
 const site = await openTestSite();
 
@@ -245,4 +248,33 @@ test('the parts of a model that the reader opened are silenced one by one on req
     async () => (await figure.locator('[data-change]').getAttribute('data-change')) !== '0',
     true,
   );
+});
+
+test('the parts of a larger model are silenced with progress, until the reader stops', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'attn-large-'));
+  t.after(() => rm(folder, { recursive: true }));
+  await bigLlama(folder, 12);
+  const page = await site.visit('#v=2&text=the+lady+sat&at=transformer.encoder-block');
+  const files = ['model.safetensors', 'config.json', 'tokenizer.json'];
+  await open(
+    page,
+    files.map((name) => join(folder, name)),
+  );
+  await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
+  const figure = page.locator('#silence');
+  await unfold(figure);
+  await figure.evaluate((element) => element.scrollIntoView());
+  // Twelve layers, each with nine heads and a feed-forward network.
+  await figure.getByRole('button', { name: 'Silence each of 120 parts' }).click();
+  const stop = figure.getByRole('button', { name: 'Stop', exact: true });
+  const done = () => figure.locator('[data-done]').getAttribute('data-done').then(Number);
+  await becomes(async () => (await done()) > 1, true);
+  await stop.click();
+  await stop.waitFor({ state: 'detached' });
+  const parts = await done();
+  assert.ok(parts < 120, `${parts}`);
+  // The result so far stays, and the model answers other questions.
+  await figure.locator('[data-part="11.layer"]').click();
+  await figure.getByText(/with silenced parts\. Its log-probability changes/).waitFor();
+  await becomes(done, parts);
 });

@@ -79,13 +79,13 @@ export async function openDialog(page) {
   await page.getByRole('dialog').waitFor();
 }
 
-/** @param {Page} page @param {ChosenFile[]} files */
+/** @param {Page} page @param {ChosenFile[] | string[]} files */
 export async function choose(page, files) {
   await openDialog(page);
   await page.locator('dialog input[type=file]').first().setInputFiles(files);
 }
 
-/** @param {Page} page @param {ChosenFile[]} files */
+/** @param {Page} page @param {ChosenFile[] | string[]} files paths or contents */
 export async function open(page, files) {
   await choose(page, files);
   await page.getByRole('dialog').waitFor({ state: 'hidden' });

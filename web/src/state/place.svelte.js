@@ -188,6 +188,8 @@ class Place {
         [...document.querySelectorAll('[data-chapter][data-wanted]')].some(
           (each) => !each.matches('[data-loaded]'),
         ) ||
+        // The figure may have appeared while this loop waited. Then it must still be unfolded.
+        target() !== element ||
         // Some figures appear later than their chapter, once a model is loaded, and some never
         // appear.
         (figure && !document.getElementById(figure) && now - started < 8000);

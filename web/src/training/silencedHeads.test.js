@@ -12,9 +12,9 @@ import { load } from 'attn';
 
 import { ablateOf } from '../core/silence.js';
 import { logSumExp } from '../models/language/languageModel.js';
+import { Encoder } from './encoder.js';
 import { headScores } from './induction.js';
 import { Lane } from './lane.js';
-import { makeModel } from './makeModel.js';
 import { ignored, Source, worlds } from './worlds.js';
 
 /** @import { LaneOptions } from './model.js' */
@@ -44,7 +44,7 @@ if (process.env.RECORD) {
   const lane = new Lane(attn, options);
   assert.equal(lane.train(steps).failure, undefined);
   const file = new attn.Safetensors(lane.save());
-  const model = makeModel(attn, options);
+  const model = new Encoder(attn, options);
   model.loadStateDict(file);
   const halves = Object.entries(model.stateDict()).map(([name, { data, shape }]) => [
     name,
@@ -56,7 +56,7 @@ if (process.env.RECORD) {
 
 test('silencing one of the two heads of the induction circuit costs the most log-probability', () => {
   const world = worlds.repeat;
-  const model = makeModel(attn, options);
+  const model = new Encoder(attn, options);
   model.loadStateDict(new attn.Safetensors(readFileSync(recorded)));
   const { tokens, encoder, unembed } = model.parts;
 

@@ -211,6 +211,7 @@ export function modelParts(most, { layers, heads }) {
       const found = new Map();
       for (const each of text.split(',', 4 * most)) {
         const [, layer, name] = /^(\d{1,4})\.(\d{1,4}|mlp|layer)$/.exec(each) ?? [];
+        /** @type {import('../../core/silence.js').Part['part']} */
         const part = name === 'mlp' || name === 'layer' ? name : Number(name) - 1;
         const at = { layer: Number(layer) - 1, part };
         if (!(at.layer >= 0 && at.layer < layers)) continue;
