@@ -28,7 +28,6 @@ export const byName = {
   /** @param {{ id: string, hub: string, revision: string }} given */
   will: ({ id, hub, revision }) =>
     `These files of ${id} would be fetched from ${hub} and its download servers (revision ${revision.slice(0, 8)}):`,
-  total: (/** @type {number} */ bytes) => `${sizeOf(bytes)} in total`,
   fetch: (/** @type {number} */ bytes) => `Fetch ${sizeOf(bytes)}`,
   proceed: (/** @type {number} */ bytes) => `Fetch the remaining ${sizeOf(bytes)}`,
   keep: 'Keep the files in this browser, for use without a network',
