@@ -154,7 +154,11 @@ TEST_P(ColumnSumsTest, are_zero_without_queries_and_empty_without_keys) {
   EXPECT_TRUE(attend(p, context(), {.column_sums = true}).column_sums.empty());
 }
 
-TEST_P(ColumnSumsTest, of_bfloat16_equal_those_of_the_same_numbers_in_float32) {
+class Bf16ColumnSumsTest : public attn_test::EveryInstructionSet {};
+INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(Bf16ColumnSumsTest);
+
+// Calls with column sums do not multiply bfloat16 pairs.
+TEST_P(Bf16ColumnSumsTest, equal_the_sums_of_the_same_numbers_in_float32) {
   Random random;
   AttentionProblem p = attn_test::grouped_problem(random);
   const auto round = [](std::vector<float>& values, const std::vector<std::int64_t>& shape) {
