@@ -3,7 +3,7 @@
  * its numbers come from, how to export them, and the controls that change them.
  * @typedef {Partial<Pick<import('svelte').ComponentProps<typeof import('./Figure.svelte').default>,
  *   'id' | 'title' | 'work' | 'follows' | 'uses' | 'exports' | 'code' |
- *   'controls'>>} Frame
+ *   'controls' | 'whileDrawn'>>} Frame
  */
 
 export {};
