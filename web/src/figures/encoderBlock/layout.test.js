@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { encoderFlow } from '../../core/flow.js';
-import { layOut, titleHeight } from './layout.js';
+import { layOut } from './layout.js';
+import { titleHeight } from './lines.js';
 
 /** @type {Omit<Parameters<typeof layOut>[0], 'hiddenFactor'>[]} */
 const cases = [];
