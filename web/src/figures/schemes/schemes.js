@@ -70,6 +70,17 @@ export const inLesson = ['sinusoidal', 'learned', 'alibi', 't5', 'shaw', 'rotary
 
 /** @typedef {keyof typeof schemes} SchemeName */
 
+/**
+ * The text about a scheme: the idea, the meaning of its matrix, where it acts, who uses it, its
+ * strengths, and its behaviour beyond the training length.
+ * @typedef {Record<'idea' | 'drawn' | 'where' | 'users' | 'good' | 'beyond', string>} Card
+ * @typedef {Exclude<SchemeName, 'yours'>} BuiltIn
+ * @typedef {Comparison & { name: BuiltIn }} BuiltInComparison
+ * @typedef {Record<BuiltIn, Card> & {
+ *   labels: Record<'where' | 'users' | 'good' | 'beyond' | 'attention', string>,
+ * }} Cards
+ */
+
 /** The built-in schemes. */
 export const schemeNames = /** @type {SchemeName[]} */ (
   Object.keys(schemes).filter((name) => name !== 'yours')
