@@ -230,6 +230,14 @@ export function callsOf(attn) {
             layer.layers[0].forward(pass(x), pass({ attention })),
           ]),
       ),
+    contributionsOfEncoder: (pass) =>
+      using(new attn.TransformerEncoder({ ...block, normFirst: true }), (layer) =>
+        layer.contributions(
+          pass(new Random(1).tensor(2, 8)),
+          pass(new Random(2).tensor(8)),
+          pass({ position: 1, attention: { causal: true } }),
+        ),
+      ),
     TransformerDecoderLayer: (pass) =>
       using(new attn.TransformerDecoderLayer(pass(block)), (layer) =>
         layer.forward(
@@ -517,6 +525,14 @@ export const modelCallsOf = (attn, model) => ({
     model.forwardVectors(
       pass(new Random(3).tensor(3, model.description.layers[0].dModel)),
       pass({ needLogits: false, needHidden: true }),
+    ),
+  unembed: (pass) =>
+    model.unembed(pass(new Random(4).tensor(3, model.description.layers[0].dModel))),
+  contributions: (pass) =>
+    model.contributions(
+      pass([1, 2, 3]),
+      pass(4),
+      pass({ position: 1, attention: { validLens: [3] } }),
     ),
   caches: (pass) =>
     using(model.makeCaches(pass(1), pass({ capacity: 2, type: 'int8' })), (caches) => [

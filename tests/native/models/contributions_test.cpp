@@ -34,11 +34,11 @@ using attn_test::RecordedModel;
 using Values = std::vector<double>;
 
 /// A recorded model with an output layer and its recorded tokens.
-struct Recorded {
+struct RecordedPredictor {
   LanguageModel model;
   std::vector<std::int64_t> ids;
 
-  explicit Recorded(const RecordedModel& recorded)
+  explicit RecordedPredictor(const RecordedModel& recorded)
       : model(
             attn_test::load_from_memory(attn_test::recorded_files(recorded.name), recorded.hints)),
         ids(attn_test::whole_numbers(attn_test::recorded_results(recorded.name), "ids")) {}
@@ -53,9 +53,9 @@ bool has_sum(const LanguageModel& model) {
   return (layer.norm_first || layer.norm_outputs) && !model.options().transform;
 }
 
-Recorded model_named(const std::string& name) {
+RecordedPredictor model_named(const std::string& name) {
   for (const RecordedModel& recorded : attn_test::recorded_models()) {
-    if (recorded.name == name) return Recorded(recorded);
+    if (recorded.name == name) return RecordedPredictor(recorded);
   }
   throw std::runtime_error(name + " is not recorded");
 }
@@ -206,7 +206,7 @@ TEST(ContributionsTest, they_equal_the_reference_and_add_up_to_the_logit_in_ever
   int families = 0;
   for (const RecordedModel& recorded : attn_test::recorded_models()) {
     if (!has_logits(recorded)) continue;
-    const Recorded from(recorded);
+    const RecordedPredictor from(recorded);
     if (!has_sum(from.model)) continue;
     SCOPED_TRACE(recorded.name);
     ++families;
@@ -255,7 +255,7 @@ TEST(ContributionsTest, a_stack_without_a_final_norm_and_with_float16_weights_ad
 }
 
 TEST(ContributionsErrorTest, every_error_names_its_argument) {
-  const Recorded gpt = model_named("gpt2"), bert = model_named("bert");
+  const RecordedPredictor gpt = model_named("gpt2"), bert = model_named("bert");
   const std::int64_t n = std::ssize(gpt.ids), vocabulary = gpt.model.options().vocab_size;
   const auto error = [&](std::int64_t target, std::int64_t position,
                          const attn::LanguageModelCall& call = {}) {
@@ -280,7 +280,7 @@ TEST(ContributionsErrorTest, every_error_names_its_argument) {
 TEST(UnembedTest, the_last_layer_gives_the_logits_with_the_same_bits_in_every_family) {
   for (const RecordedModel& recorded : attn_test::recorded_models()) {
     if (!has_logits(recorded)) continue;
-    const Recorded from(recorded);
+    const RecordedPredictor from(recorded);
     SCOPED_TRACE(recorded.name);
     const std::string last =
         "encoder.layers." + std::to_string(from.model.encoder().layers().size() - 1) + ".output";
@@ -293,7 +293,7 @@ TEST(UnembedTest, the_last_layer_gives_the_logits_with_the_same_bits_in_every_fa
 }
 
 TEST(UnembedTest, an_earlier_layer_gives_the_logits_of_a_patched_model) {
-  const Recorded gpt = model_named("gpt2");
+  const RecordedPredictor gpt = model_named("gpt2");
   const std::string first = "encoder.layers.0.output";
   const std::string last =
       "encoder.layers." + std::to_string(gpt.model.encoder().layers().size() - 1) + ".output";
@@ -308,7 +308,7 @@ TEST(UnembedTest, an_earlier_layer_gives_the_logits_of_a_patched_model) {
 }
 
 TEST(UnembedErrorTest, shapes_and_missing_layers_are_errors) {
-  const Recorded gpt = model_named("gpt2");
+  const RecordedPredictor gpt = model_named("gpt2");
   OwnedTensor x({2, gpt.model.d_model()}), logits({3, gpt.model.options().vocab_size});
   logits.fill(7);
   EXPECT_THAT(error_of([&] { gpt.model.unembed(x, logits); }),
