@@ -12,8 +12,8 @@ export const texts = {
     'What counts is how many connections a message must pass, one after the other, until some part of the network has heard of both words. On each connection a bit of the message is lost. In training the [gradient] runs back over the same connections, and it fades, too. Long paths are hard to learn. Pick two words, and count. (⌈ ⌉ means rounded up.)',
   ],
   costs: [
-    'Direct connections have their price. Attention compares all pairs, so twice the words make four times the pairs. CNNs and RNNs do the same amount of work for each word, so twice the words make twice the work. But their work grows as the square of the width d, because each of d inputs contributes to each of d outputs. The same is true of attention’s own projections.',
-    'So compare the number of words n with the width d. With its four projections (for queries, keys, values and the output), attention costs n/d + 2 times as much as an RNN, and so always more than twice as much. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
+    'Direct connections have their price. Attention compares all pairs, so twice the words make four times the pairs. CNNs and RNNs do the same amount of work for each word, so twice the words make twice the work. But their work grows as the square of the width d, because each of d inputs contributes to each of d outputs.',
+    'So compare the number of words n with the width d. Each projection takes n · d² [multiply-adds|multiply-add]. An RNN has two, and attention four (for queries, keys, values and output). Attention takes another n² · d for its scores, and n² · d for adding up values. In total that is n/d + 2 times as much as an RNN. The figure below also counts [steps|step] that have to wait, and the longest path.',
   ],
   predict: {
     question:

@@ -114,7 +114,7 @@ export const texts = {
       beyond: 'goes on as before: distant words fade',
     },
     t5: {
-      idea: 'Each short distance has its own learned number. Longer distances are grouped into ranges, with one number for each range.',
+      idea: 'Each short distance has its own learned number. Longer distances share numbers.',
       drawn: 'a number for each pair of positions',
       where: 'on the scores, with numbers for each head',
       users: 'T5 and its relatives',
@@ -134,8 +134,9 @@ export const texts = {
       drawn: 'a row for each position: cosines of the angles, then sines',
       where: 'on queries and keys, in every layer',
       users: 'Llama, Mistral, Qwen, and the model on this page',
-      good: 'distances; nothing to learn, and words stay as they are',
-      beyond: 'slow clock hands reach angles that were never seen, and the model soon fails',
+      good: 'scores depend on distance; nothing to learn, and nothing added to words',
+      beyond:
+        'slow clock hands reach unseen angles, and the model soon fails, unless a rule below slows them',
     },
     linear: {
       idea: 'All clock hands are slowed by the same factor, so more positions fit within the same angles.',

@@ -29,7 +29,7 @@ export const texts = {
   differences: (found) =>
     `Shuffle your sentence. Without positions, the numbers of a word change by at most ${found.without}, which is rounding error. With positions, they change by up to ${found.with}. A [causal] mask also reveals the order, because it lets a word see only earlier words. With the mask and without positions, they change by up to ${found.causal}.`,
   figure: [
-    'So shuffle the words. Each word still meets the same other words, gets the same scores, and has the same output vector, only in another row. This is called permutation [equivariant].',
+    'So shuffle the words. Each word still gets the same scores and the same output vector, only in another row. This is called permutation [equivariant].',
     'Below, *f* is the layer. In shuffle(*f*(X)) the layer comes first, and then the rows of its output are shuffled. In *f*(shuffle(X)) the words are shuffled first. The picture shows how the two results differ, without positions and with them.',
   ],
   more: 'How much a trained model needs the order of words',

@@ -9,7 +9,7 @@ export const texts = {
     'What is this good for, if the encoding is only added to the word? A [projection] is a matrix, too, so W_{q} can learn to turn back by five positions. Then the query of position i fits the key of position i − 5 best, wherever i is: the head looks five words back.',
   ],
   alone: [
-    'Why pairs? Would a sine alone not be enough? Look only at the sine, which says how far to the right the tip of the hand is. When it is 0.5, is the tip on its way out, or on its way back? You cannot know, nor where it will be five positions later. No rule leads from one sine alone to the next.',
+    'Why pairs? Would a sine alone not be enough? Look only at the sine, which says how far to the right the tip of the hand is. When it is 0.5, is the tip on its way out, or on its way back? You cannot know, nor where it will be five positions later.',
     'With the cosine you also see whether the hand points up or down. If it points up, the tip is on its way out. If it points down, the tip is on its way back. Now there is a rule, and you know it from school: sin(u + v) = sin u · cos v + cos u · sin v. The new sine is computed from the old sine and the old cosine, and the numbers cos v and sin v depend only on the shift.',
   ],
   predict: {

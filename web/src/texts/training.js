@@ -5,8 +5,8 @@ import { schemeTitles } from './schemes.js';
 export const texts = {
   question: 'Where do the numbers in the matrices come from?',
   lead: [
-    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers (in the formula, θ) is moved a little in the direction that would have made the right answer more probable. This direction is against the [gradient] of the loss, and the [learning rate], η in the formula, sets how far the numbers move. That is a [step]. The rule for such steps is called [AdamW]. If an answer was wrong because a word looked at the wrong word, its query and the key of the right word are moved closer together. After a few hundred steps, attention looks where the answers are.',
-    'Below, two models learn the same task from the same examples in the same order. They start from the same weights, and differ in one thing only. They run side by side, in lanes A and B. Right answers are counted on *held-out* examples, which neither of them ever learns from.',
+    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers (in the formula, θ) is moved a little in the direction that would have made the right answer more probable. This direction is against the [gradient] of the loss, and the [learning rate], η in the formula, sets how far the numbers move. That is a [step], here by the rule [AdamW]. If an answer was wrong because a word looked at the wrong word, its query and the key of the right word are moved closer together.',
+    'Below, two models learn the same task from the same examples. They start from the same weights, differ in one thing only, and run side by side, in lanes A and B. Right answers are counted on *held-out* examples, which neither of them ever learns from.',
   ],
   predict: {
     question:
@@ -81,9 +81,18 @@ export const texts = {
     t5: 'four heads and one head, with T5’s bias',
     press: 'To find out, let both models learn.',
   },
-  heads: [
-    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. At step 0 nothing has been learned, so any pattern is chance.',
-    'Press Play and watch a pattern appear. Choose the clearest head to enlarge it. Each answer is the symbol s with the largest probability p. The formula writes this as argmax.',
+  /**
+   * @param {{ sees: string, blind: string } | null} lanes the names of the lanes with and without
+   *   positions, if each blank must write the letter at one position
+   */
+  heads: (lanes) => [
+    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Choose a head to enlarge it.',
+    [
+      lanes
+        ? `Press Play. In lane ${lanes.sees}, chance gives way to a slanting line: each blank looks at the letter that it must write. In lane ${lanes.blind} all blanks are alike and look at the same letters, so there are vertical bars.`
+        : 'Press Play, and chance gives way to a pattern.',
+      'Each answer is the symbol s with the largest probability p (argmax in the formula).',
+    ].join(' '),
   ],
   longer: [
     'Has the model learned a rule, or a habit? To find out, ask it about examples that are longer than any it was trained on. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set mean the number of its elements, so the number of right answers is divided by the number of answers asked for.',

@@ -5,10 +5,10 @@ export const texts = {
     'In attention, words exchange news. A Transformer block adds four simple steps to attention. The letters below name the matrices in the picture.',
   /** @param {{ gelu: boolean }} model gelu: true if the model's activation is GELU */
   parts: ({ gelu }) => [
-    '*First*, the results of the [heads|head] are put side by side (joined) and mixed by one more [projection] (A), so that the layer speaks with one voice.',
+    '*First*, the results of the [heads|head] are put side by side (joined) and mixed by one more [projection] (A).',
     '*Second*, the input of the layer is added to its output, at each ⊕. This is the [residual] connection. So a layer says only what should *change*, and a word that has learned nothing new stays as it was. In training, the [gradient] has a straight path back through a hundred layers.',
     '*Third*, numbers that are added again and again grow, and large scores make softmax give one key all the weight. So each row is brought back to mean 0 and standard deviation 1 by [layer normalisation] (norm), and each column is then scaled and shifted by learned numbers.',
-    `*Fourth*, the other half of the block is a small [feed-forward network] (F). Here each word, on its own, thinks over what it has heard. One projection makes its row wider, in most models four times as wide. [ReLU] turns numbers below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}. Another projection makes the row as narrow as before. If the middle is four times as wide, two thirds of a block’s [parameters|parameter] are in this network.`,
+    `*Fourth*, the other half of the block is a small [feed-forward network] (F). Here each word, on its own, thinks over what it has heard. One projection makes its row wider (*hidden* in the picture), in most models four times as wide. [ReLU] turns numbers below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}. Another projection makes the row as narrow as before. If the hidden row is so wide, two thirds of a block’s [parameters|parameter] are in this network.`,
   ],
   decoder: [
     'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token at a time, and no token may look at later ones. That seems like a drawback, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
@@ -95,7 +95,7 @@ export const labels = {
   /** @param {{ layer: number, layers: number, causal: boolean }} given */
   trained: ({ layer, layers, causal }) =>
     [
-      `This is layer ${layer + 1} of ${layers}, as it was trained. It normalises first, and X is the output of the layers before it.`,
+      `This is layer ${layer + 1} of ${layers}, as it was trained. It normalises first, and X ${layer ? `is the output of ${layer === 1 ? 'layer 1' : 'the layers before it'}` : 'contains the embeddings'}.`,
       causal
         ? 'No token may look ahead here: the block belongs to a model that writes.'
         : 'The block belongs to a model that writes. It was trained without looking ahead, but now it may look ahead.',
