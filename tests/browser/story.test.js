@@ -361,7 +361,7 @@ test('the short path leads from figure to figure', async () => {
   const contents = page.getByRole('navigation', { name: 'Contents' });
   await contents.getByRole('link', { name: /^Short path: 12 figures/ }).click();
   const step = (/** @type {string} */ name) => page.getByRole('link', { name, exact: true });
-  await step('short path: 1 of 12 ›').click();
+  await step('1 of 12 ›').click();
   await page.locator('#pooling-figure .picture').waitFor();
   await page.waitForURL(/at=pooling\.pooling-figure$/);
   await step('2 of 12 ›').click();

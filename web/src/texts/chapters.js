@@ -24,8 +24,8 @@ export const shortTexts = {
   contents: (count) =>
     `Short path: ${count} figures, about 45 minutes. “1\u00a0of\u00a0${count}\u00a0›” leads on.`,
   /** @param {number} step @param {number} of */
-  mark: (step, of) => `${step === 1 ? 'short path: ' : ''}${step} of ${of}`,
-  next: 'The short path leads through the most important figures in about 45 minutes. Go to the next one.',
+  mark: (step, of) => `${step} of ${of}`,
+  next: 'Short path: the most important figures, in about 45 minutes. Go to the next.',
   previous: 'Go to the previous figure of the short path',
   end: 'The short path ends here',
 };

@@ -47,7 +47,9 @@ export const texts = {
         ? `Suppose “${again.word}” wants to know what followed it last time. In your sentence the answer is “${again.followed}”. How can it find that?`
         : 'Suppose a word wants to know what followed it last time. How can it find that?',
       'Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. These are three different things, and attention has a vector for each. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.',
-      `${heads ? `Here head ${heads.previous.head + 1} of layer ${heads.previous.layer + 1}` : 'In a trained model, a head of one layer'} looks at the previous word, and so ${again ? `writes “I follow ${again.word}” into “${again.followed}”` : 'notes in each word which word it follows'}. ${heads ? `In layer ${heads.followed.layer + 1}, head ${heads.followed.head + 1}` : 'A head of a later layer'} makes ${again ? `the key of “${again.followed}”` : 'a key'} from this note, and ${again ? `the query of “${again.word}”` : 'a query'} asks for it.`,
+      again && heads
+        ? `Here head ${heads.previous.head + 1} of layer ${heads.previous.layer + 1} looks at the previous word, and so writes “I follow ${again.word}” into “${again.followed}”. In layer ${heads.followed.layer + 1}, head ${heads.followed.head + 1} makes the key of “${again.followed}” from this note, and the query of “${again.word}” asks for it.`
+        : 'In a trained model, one head notes in each word which word it follows, and a head of a later layer looks for this note.',
     ].join(' '),
     `Query, key and value are all made from the same row of X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v} (W alone is the matrix of weights). Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of the two words has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text.`,
   ],
@@ -80,9 +82,9 @@ export const texts = {
   shares: ({ head, one, other, there, back, masked }) =>
     `In head ${head}${masked ? ', without a mask' : ''}, ${one} in your sentence gives ${other} ${there}, and ${other} gives ${one} ${back}.`,
 
-  heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
+  heads: (/** @type {{ d: number, D: number }} */ { d, D }) => [
     'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer has several [heads|head], each with its own queries, keys and values.',
-    `More heads add hardly any work, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]), so with ${heads} ${heads === 1 ? 'head' : 'heads'} a query has ${D} (the [width D]).`,
+    `More heads add hardly any work, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]), and each query has ${D} (the [width D]).`,
     'In the figure below, three numbers describe each head, each a mean over its rows: [entropy] (how widely attention is spread), [mean distance] and [largest weight].',
   ],
   gain: {
@@ -104,7 +106,7 @@ export const texts = {
   masks: [
     'Not every word may look at every other word, for three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are processed together must have the same length, so short ones are padded, and no word should attend to the padding. The *valid length* counts the real words. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
     'A [mask] sets the score of an excluded pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row share all the attention. Only if a *whole* row is masked are all its weights 0. To exclude a pair yourself, turn on “paint cells out” at the figure below.',
-    'The formula below sums this up. Q contains the queries as rows, and K the keys. QK^{⊤} contains their [dot products|dot product], the scores of all pairs (⊤ swaps rows and columns, so that each query meets each key). The next part explains √D. The mask is added, and [softmax] turns each row into the weights W.',
+    'The formula below sums this up. Q contains the queries as rows, and K the keys. QK^{⊤} contains their [dot products|dot product], the scores of all pairs (⊤ swaps rows and columns, so that each query meets each key). The mask is added, and [softmax] turns each row into the weights W.',
   ],
   masked: {
     /** The comparison is shown only for sentences with at most this many tokens. */
@@ -121,13 +123,13 @@ export const texts = {
   },
 
   stages: (/** @type {{ turns: boolean }} */ { turns }) => [
-    `Now step by step, from left to right. The layer makes queries, keys and values from X. Words are the rows of X and meet the rows of W_{q}, so W_{q} is transposed (⊤).${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D, and a mask removes pairs.`,
+    `Now step by step, from left to right. The layer makes queries, keys and values from X. Words are the rows of X and meet the rows of W_{q}, so W_{q} is transposed (⊤).${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D (the map looks the same: its scale shrinks, too), and a mask removes pairs.`,
     'Why √D? A score is a sum of D products. For random numbers it is like a walk of D steps to the left or right, which ends about √D steps from its start. (Training makes the numbers, and so the scores, larger.) Undivided, scores of wide heads would let one key take all.',
     'Softmax turns each row of scores into weights. Finally each word adds up all values, each multiplied by its weight.',
   ],
 
   scale: [
-    'A score is a sum of D products. They partly cancel, so the sum is typically about √D away from zero. With D = 64 the scores of unrelated words are spread eight times as widely as with D = 1.',
+    'With D = 64 the scores of unrelated words are spread eight times as widely as with D = 1.',
     'Such a spread of scores is far too wide for softmax. A score that leads by 8 gets a weight e^{8} times as large, which is about 3,000 times. One key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and hardly any weight changes. Learning depends on such changes, the [gradients|gradient]. Where there are none, nothing is learned. Divided by √D, the scores of unrelated words have a spread of about 1, however wide the head is. Trained heads do make larger scores where they have learned that two words belong together.',
   ],
 
@@ -141,7 +143,7 @@ export const texts = {
     edit: 'Change one number of a projection',
   },
   edit: [
-    'A layer of attention depends on four matrices: the projections for queries, keys and values, and one for the output. Change one number and see how far the change reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that each word hands over, and W_{o} spreads that change over all columns. In W_{o} itself it changes one column of the output. Training is nothing but many such changes. The numbers start at random. Here they are random numbers of the kind called [Xavier], made from a [seed].',
+    'A layer of attention depends on four matrices: the projections for queries, keys and values, and one for the output. Change one number and see how far the change reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that each word hands over, and W_{o} spreads that change over all columns. In W_{o} itself it changes one column of the output. Training is nothing but many such changes. It starts from random numbers, here of the kind called [Xavier], made from a [seed].',
   ],
   edits: {
     lead: 'Try changing one number in',

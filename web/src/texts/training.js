@@ -81,18 +81,9 @@ export const texts = {
     t5: 'four heads and one head, with T5’s bias',
     press: 'To find out, let both models learn.',
   },
-  /**
-   * @param {{ sees: string, blind: string } | null} lanes the names of the lanes with and without
-   *   positions, if each blank must write the letter at one position
-   */
-  heads: (lanes) => [
+  heads: [
     'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Choose a head to enlarge it.',
-    [
-      lanes
-        ? `Press Play. In lane ${lanes.sees}, chance gives way to a slanting line: each blank looks at the letter that it must write. In lane ${lanes.blind} all blanks are alike and look at the same letters, so there are vertical bars.`
-        : 'Press Play, and chance gives way to a pattern.',
-      'Each answer is the symbol s with the largest probability p (argmax in the formula).',
-    ].join(' '),
+    'Press Play, and chance gives way to a pattern. In “reverse” it is a slanting line: each blank looks at the letter that it must write. Without positions, all blanks are alike and look at the same letters, so there are vertical bars. Each answer is the symbol s with the largest probability p (argmax in the formula).',
   ],
   longer: [
     'Has the model learned a rule, or a habit? To find out, ask it about examples that are longer than any it was trained on. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set mean the number of its elements, so the number of right answers is divided by the number of answers asked for.',
@@ -252,9 +243,8 @@ export const player = {
   play: 'Play',
   playTitle: 'Stops at the step in “until step”, or earlier if more steps would change little',
   ended: {
-    right: 'Stopped: both lanes get 100 of 100 answers right.',
-    still:
-      'Stopped: one lane gets 100 of 100 answers right, and the other has made no progress for 150 steps.',
+    right: 'Stopped: both lanes get 100 % right.',
+    still: 'Stopped: one lane gets 100 % right, and the other has made no progress for 150 steps.',
   },
   pause: 'Pause',
   until: 'until step',

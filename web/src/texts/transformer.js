@@ -95,7 +95,7 @@ export const labels = {
   /** @param {{ layer: number, layers: number, causal: boolean }} given */
   trained: ({ layer, layers, causal }) =>
     [
-      `This is layer ${layer + 1} of ${layers}, as it was trained. It normalises first, and X ${layer ? `is the output of ${layer === 1 ? 'layer 1' : 'the layers before it'}` : 'contains the embeddings'}.`,
+      `This is layer ${layer + 1} of ${layers}, as it was trained. It normalises first, and X ${layer ? 'is the output of the layers before it' : 'contains the embeddings'}.`,
       causal
         ? 'No token may look ahead here: the block belongs to a model that writes.'
         : 'The block belongs to a model that writes. It was trained without looking ahead, but now it may look ahead.',

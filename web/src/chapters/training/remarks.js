@@ -41,18 +41,6 @@ export function guesses({ shown, training: { earlier } }) {
 }
 
 /**
- * Returns the names of the model with positions and of the model without them, if the blanks of the
- * task differ only by position.
- * @param {Lanes} lanes
- */
-export function sightedAndBlind({ shown }) {
-  const [sees, blind] = [false, true].map((is) => shown.find(({ isBlind }) => isBlind === is));
-  return placed.includes(settings.world) && sees && blind
-    ? { sees: sees.name, blind: blind.name }
-    : null;
-}
-
-/**
  * Compares a model with positions to a model without them, which can only guess. Describes the
  * first size beyond the training size at which the model with positions does worse, if that model
  * does better at a size up to the training size. Returns an empty string otherwise.

@@ -4,8 +4,7 @@ export const title = 'Through the layer, number by number';
 /** @param {number} head @param {number} tokens */
 export const summary = (head, tokens) =>
   `Head ${head + 1}: queries, keys and values of ${tokens} tokens, their scores before and after scaling and masking, the weights, and the output that results.`;
-export const hint =
-  'Choose a number to see how it was computed. Dividing changes the scale, not the colours.';
+export const hint = 'Choose a number to see how it was computed.';
 /** Names of the matrices. */
 export const names = {
   x: 'Input',
