@@ -13,13 +13,13 @@ export const kMaxWasmBytes = {
 /** The complete API with its glue, both as a bundler writes it and as the package contains it. */
 export const kMaxApiBytes = {
   'attn.glue.js': {
-    bundled: { brotli: 36_500, gzip: 41_200 },
-    unbundled: { brotli: 50_000 },
+    bundled: { brotli: 36_900, gzip: 41_600 },
+    unbundled: { brotli: 50_300 },
   },
   // Bundlers copy the glue of threaded builds unchanged.
   'attn-threads.glue.js': {
-    bundled: { brotli: 44_700, gzip: 51_500 },
-    unbundled: { brotli: 53_000 },
+    bundled: { brotli: 45_100, gzip: 51_900 },
+    unbundled: { brotli: 53_600 },
   },
 };
 

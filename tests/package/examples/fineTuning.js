@@ -26,7 +26,9 @@ for (const name of readdirSync(folder)) {
 const opened = await reader.loadModel(files, { weightType: 'float32' });
 const { family, vocabSize, layers, tied } = opened.description;
 const { normEps, rotaryDim, rotaryBase, rotaryScaling, ...sizes } = layers[0];
-if (family !== 'llama' || rotaryScaling) throw new Error('This example needs a plain Llama model.');
+if (family !== 'llama' || rotaryScaling || !rotaryDim || !rotaryBase) {
+  throw new Error('This example needs a plain Llama model.');
+}
 const weights = opened.stateDict();
 reader.dispose();
 
