@@ -165,15 +165,21 @@ export class Site {
         }),
       fragment,
     );
-    // On a busy machine Chromium sometimes stops rendering a page permanently.
-    if ((await framesOf(page)) === 'frames are missing') {
-      console.error(`${page.url()} has lost its frames`);
-      this.#shared.delete(key);
-      await page.context().close();
-      return this.visit(fragment, options);
+    // Chromium sometimes stops rendering a page permanently.
+    const isLost = async () =>
+      (await Promise.race([framesOf(page), delay(10_000, '')])) === 'frames are missing';
+    if (!(await isLost())) {
+      try {
+        await shows(page, fragment);
+        return page;
+      } catch (error) {
+        if (!(await isLost())) throw error;
+      }
     }
-    await shows(page, fragment);
-    return page;
+    console.error(`${page.url()} has lost its frames`);
+    this.#shared.delete(key);
+    await page.context().close();
+    return this.visit(fragment, options);
   }
 
   /**
