@@ -157,9 +157,9 @@ test('silencing each head shows which heads the prediction depends on', async ()
   const page = await site.visit(`${link.replace('.cut', '.silence')}`);
   const changes = () =>
     page
-      .locator('#silence [data-silenced]')
+      .locator('#silence [data-value]')
       .evaluateAll((all) =>
-        all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.silenced)),
+        all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.value)),
       );
   // The model has three layers, each with four heads and a feed-forward network.
   await becomes(async () => (await changes()).length, 15);
@@ -190,15 +190,15 @@ test('silencing each head shows which heads the prediction depends on', async ()
 test('switches silence parts of the model, which the link remembers and the keyboard reaches', async () => {
   const page = await site.visit(link.replace('.cut', '.silence'));
   const figure = page.locator('#silence');
-  await becomes(() => figure.locator('[data-silenced]').count(), 15);
+  await becomes(() => figure.locator('[data-value]').count(), 15);
   const change = () => figure.locator('[data-change]').getAttribute('data-change').then(Number);
   await becomes(change, 0);
   // Silencing a head alone changes the log-probability by the number in the list.
   const listed = Number(
     await figure
       .getByRole('button', { name: /^layer 1, head 2/ })
-      .locator('[data-silenced]')
-      .getAttribute('data-silenced'),
+      .locator('[data-value]')
+      .getAttribute('data-value'),
   );
   const switchOf = (/** @type {string} */ part) => figure.locator(`[data-part="${part}"]`);
   await switchOf('0.1').click();
@@ -239,9 +239,9 @@ test('the parts of a model that the reader opened are silenced one by one on req
   const start = figure.getByRole('button', { name: /^Silence each of \d+ parts/ });
   await start.waitFor();
   const parts = Number(/\d+/.exec(await start.innerText()));
-  assert.equal(await figure.locator('[data-silenced]').count(), 0);
+  assert.equal(await figure.locator('[data-value]').count(), 0);
   await start.click();
-  await becomes(() => figure.locator('[data-silenced]').count(), parts);
+  await becomes(() => figure.locator('[data-value]').count(), parts);
   await figure.getByText(/^Silencing \d+ parts one by one took /).waitFor();
   await figure.locator('[data-part="0.1"]').click();
   await becomes(

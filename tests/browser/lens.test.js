@@ -22,9 +22,9 @@ const wordsIn = (page) =>
 /** @param {Page} page */
 const partsIn = (page) =>
   page
-    .locator('#contributions [data-contribution]')
+    .locator('#contributions [data-value]')
     .evaluateAll((all) =>
-      all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.contribution)),
+      all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.value)),
     );
 /** @param {Page} page */
 const totalIn = (page) =>

@@ -75,6 +75,10 @@ export function duration(milliseconds) {
  */
 export const decimals = (value, digits) => typeset(value.toFixed(digits));
 
+/** Formats a change with its sign and two decimals. */
+export const signed = (/** @type {number} */ change) =>
+  `${change > 0 ? '+' : ''}${decimals(change, 2)}`;
+
 /** Uses the singular after the number one: `1 tokens` becomes `1 token`. @param {string} text */
 export const counted = (text) =>
   text
