@@ -1,7 +1,7 @@
-// A local server that behaves like huggingface.co, as far as the page uses it: it lists the files of
-// a model, sends small files itself, and redirects to a second server, with another port, for
-// weights. Both servers allow all origins, answer to ranges and expose the same headers as
-// huggingface.co and its download servers, which reject requests with other headers.
+// A local server that imitates the parts of huggingface.co that the page uses. It lists the files
+// of a model, sends small files itself, and redirects requests for weights to a second server on
+// another port. Both servers allow all origins, answer range requests, and expose the same headers
+// as huggingface.co and its download servers. Like these, they reject preflight requests.
 
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -16,14 +16,14 @@ import { createServer } from 'node:http';
  */
 
 /**
- * What goes wrong, for requests to the server with weights.
+ * Faults of the server that sends the weights.
  * @typedef {object} Faults
  * @property {number} [drops]  number of requests whose connection is lost before the answer
- * @property {number[]} [stallAfter]  for each request: after how many bytes nothing more arrives,
- *   until `cut()` ends the connection
+ * @property {number[]} [stallAfter]  for each request, the number of bytes after which the answer
+ *   stops until `cut()` ends the connection
  * @property {number} [pauseMs]  pause before every 1000 bytes
- * @property {number[]} [statuses]  for each request: the status of the answer, if it is an error
- * @property {string[]} [etags]  for each request: the ETag, instead of the right one
+ * @property {number[]} [statuses]  for each request, the error status, if any
+ * @property {string[]} [etags]  for each request, the ETag that replaces the correct one
  * @property {boolean} [ignoresRanges]
  * @property {string} [redirect]  another address to redirect to
  */
@@ -61,7 +61,7 @@ export class Hub {
   /** All requests so far. @type {Asked[]} */
   asked = [];
   address = '';
-  /** Address of the server with weights. */
+  /** Address of the server that sends the weights. */
   files = '';
   /** Answers that have stopped. @type {Set<ServerResponse>} */
   #stalled = new Set();
@@ -113,7 +113,7 @@ export class Hub {
     response.setHeader('Access-Control-Allow-Origin', request.headers.origin ?? this.address);
     response.setHeader('Access-Control-Expose-Headers', kHubExposes);
     response.setHeader('Vary', 'Origin');
-    // The hub does not answer to preflight requests.
+    // The hub rejects preflight requests.
     if (request.method === 'OPTIONS') return void response.writeHead(404).end();
     const { pathname } = new URL(request.url ?? '', this.address);
     const [, api, id] = /^\/(api\/models\/)?([^/]+\/[^/]+)/.exec(pathname) ?? [];

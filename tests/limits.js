@@ -32,9 +32,9 @@ export const kMaxElementsBytes = { brotli: 70_000 };
  * its chapters. The page loads the other parts on demand: `walk` when the reader follows a word,
  * `picture` and `outlines` (of letters) when the reader saves a picture, `programs` when the page
  * shows a program, `training` when models are trained, `language` with the language model, `wall`
- * with the picture of all heads, `lens` with the figures of what each layer adds, `invent` when
- * the reader invents a positional encoding, `models` and `own` when the reader opens a model from
- * files, and `hub` with the dialog for that.
+ * with the picture of all heads, `lens` with the figures that show what each layer adds, `invent`
+ * when the reader invents a positional encoding, `models` and `own` when the reader opens a model,
+ * and `hub` with the dialog that opens one.
  */
 export const kMaxSiteBytes = {
   page: { brotli: 388_700, gzip: 442_000 },

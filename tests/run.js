@@ -37,7 +37,7 @@ import { passedAt, rememberPassed, stateFor } from './unchanged.js';
  * @typedef {object} Suite
  * @property {Tier} tier
  * @property {RequirementName[]} [needs]
- * @property {string[]} [folders]  with test files
+ * @property {string[]} [folders]  folders with test files
  * @property {string} [packages]  a folder with a package.json, whose packages the suite needs
  * @property {string[]} [unread]  folders that the suite does not read. `npm test` skips the suite if
  *   it has passed and nothing outside these folders has changed since

@@ -12,8 +12,8 @@ const kHasDisplay =
 
 try {
   await withLock(kLockFile, async () => buildPackage(await setUp(), kDevelopment));
-  // Vite has built the custom elements in this process and has set the variable to 'production'. The
-  // dev server would then register the service worker and link to pages that only the build has.
+  // Building the custom elements has set this variable to 'production'. With that value, the dev
+  // server would register the service worker and link to pages that exist only in the build.
   process.env.NODE_ENV = 'development';
   const { createServer } = await import('vite');
   const server = await createServer({

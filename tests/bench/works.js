@@ -275,7 +275,7 @@ function step(shape, least) {
  */
 const kPairs = ['avx512_bf16'];
 const kTiles = ['amx_bf16'];
-/** Instruction sets that multiply bytes, which saves widening int8 numbers. */
+/** Instruction sets that multiply bytes, so that int8 numbers need not be widened. */
 const kByteProducts = ['avx512_vnni', 'avx512_bf16', 'amx_bf16'];
 
 /**

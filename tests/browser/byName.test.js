@@ -21,7 +21,7 @@ const { address, redirects } = kHub ?? assert.fail('this page was built without 
 let site;
 /** @type {Hub} */
 let hub;
-/** The page with the address of the local hub. */
+/** Folder of a page that uses the local hub. */
 let folder = '';
 /** @type {BrowserContext} */
 let context;
@@ -34,8 +34,8 @@ before(async () => {
     recursive: true,
     filter: (file) => !/reference$|attn\.html$|figure\.html$/.test(file),
   });
-  // The list of hosts is at one place in the sources. In the built page it is in the policy, and
-  // the address is in the code.
+  // The sources list the hosts in one place. In the built page, the list is in the policy and the
+  // address is in the code.
   for (const name of await readdir(folder, { recursive: true })) {
     if (!/\.(?:js|html)$/.test(name)) continue;
     const file = join(folder, name);
@@ -72,7 +72,7 @@ beforeEach(async () => {
 });
 afterEach(() => context.close());
 
-/** Weights that are longer than the part with their header. */
+/** Weights that are longer than the part that contains their header. */
 const header = '{"a":{"dtype":"F32","shape":[50000],"data_offsets":[0,200000]}}'.padEnd(72);
 const large = {
   'model.safetensors': Buffer.concat([
@@ -112,8 +112,8 @@ async function list(page, name) {
 const fetchButton = (page) => page.getByRole('button', { name: /^Fetch / });
 
 /**
- * The first answer stops after some bytes, and so do the answers to the requests that the page makes
- * if the test takes very long.
+ * Makes the first answer stop after `bytes` bytes. If the test takes very long, the page sends more
+ * requests. Their answers stop immediately.
  * @param {number} bytes
  */
 const stopAfter = (bytes) => ({ stallAfter: [bytes, 0, 0, 0, 0] });
@@ -155,7 +155,7 @@ test('a model is listed, fetched after the reader agrees, and shown', async () =
     /config\.json: .*\ntokenizer\.json: .*\nmodel\.safetensors: \d+\skB/,
   );
   assert.deepEqual(await accessibilityProblems(page), []);
-  assert.equal(hub.asked.length, 1, 'only the list has been requested');
+  assert.equal(hub.asked.length, 1, 'only the list was requested');
   await fetchButton(page).click();
   await isOpen(page);
   assert.ok(hub.ranges.length > 0);
@@ -209,7 +209,7 @@ test('kept models open without a network, and the reader can delete them', async
   assert.equal(keys, 0);
 });
 
-test('a lost connection is continued, also after a reload if the files are kept', async () => {
+test('a download continues after a lost connection and, if the files are kept, after a reload', async () => {
   const page = await visit();
   await list(page, 'someone/small');
   await page.getByRole('checkbox', { name: /^Keep the files/ }).check();
@@ -243,7 +243,7 @@ test('a lost connection is continued, also after a reload if the files are kept'
   assert.ok(hub.ranges[0]?.startsWith('bytes=7000-'), String(hub.ranges));
 });
 
-test('a file that changes on the server is not mixed with what has arrived', async () => {
+test('a file that changes on the server is not mixed with its earlier version', async () => {
   const page = await visit();
   await list(page, 'someone/small');
   hub.faults = { ...stopAfter(5000), etags: Array(9).fill('"1"') };
@@ -258,7 +258,7 @@ test('a file that changes on the server is not mixed with what has arrived', asy
   await page.locator('[data-listing]').waitFor({ state: 'detached' });
 });
 
-test('a large model is recognised before its weights are fetched, in several parts', async () => {
+test('a large model is recognised before its weights are fetched in several parts', async () => {
   const disk = mkdtempSync(join(tmpdir(), 'attn-llama-'));
   await bigLlama(disk, 1);
   hub.models['someone/large'] = {
@@ -307,7 +307,7 @@ test('closing the dialog ends the download', async () => {
   assert.equal(await page.locator('[data-recognised]').count(), 0);
 });
 
-test('failures are explained with what to do', async () => {
+test('error messages explain what to do', async () => {
   const page = await visit();
   /** @type {[string, RegExp][]} */
   const cases = [
@@ -341,7 +341,7 @@ test('failures are explained with what to do', async () => {
   await matches(() => problem(page).innerText(), /You are offline\. Connect/);
 });
 
-test('the dialog fits on a phone, and names the size before anything is fetched', async () => {
+test('the dialog fits on a phone and shows the size before anything is fetched', async () => {
   await context.close();
   context = await site.newContext({
     viewport: { width: 390, height: 844 },

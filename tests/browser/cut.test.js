@@ -23,7 +23,7 @@ const changeIn = (page) =>
   figureOf(page).locator('[data-change]').getAttribute('data-change').then(Number);
 /** @param {Page} page */
 const cutsIn = (page) => figureOf(page).getByRole('button', { name: /^Undo the cut/ });
-/** @param {Page} page @param {string} name of a list of predictions */
+/** @param {Page} page @param {string} name name of a list of predictions */
 const sharesIn = (page, name) =>
   figureOf(page)
     .getByRole('list', { name })
@@ -187,7 +187,7 @@ test('silencing each head shows which heads the prediction depends on', async ()
     .waitFor();
 });
 
-test('switches silence parts of the model, which the link remembers and the keyboard reaches', async () => {
+test('switches silence parts of the model, work with the keyboard, and are kept in the link', async () => {
   const page = await site.visit(link.replace('.cut', '.silence'));
   const figure = page.locator('#silence');
   await becomes(() => figure.locator('[data-value]').count(), 15);
@@ -250,7 +250,7 @@ test('the parts of a model that the reader opened are silenced one by one on req
   );
 });
 
-test('the parts of a larger model are silenced with progress, until the reader stops', async (t) => {
+test('silencing the parts of a larger model shows progress and can be stopped', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'attn-large-'));
   t.after(() => rm(folder, { recursive: true }));
   await bigLlama(folder, 12);

@@ -115,7 +115,8 @@ for (const { at, name } of maps) {
       const isRowVisible = isWithin(card, window) && apart(card, cell).down >= 0;
       return isRowVisible ? 'visible' : { card, cell, window };
     }, 'visible');
-    // A tap would scroll the page first, and the card disappears with its cell below the bar.
+    // A tap would first scroll the page. If the bar then covered the cell, the card would
+    // disappear.
     await page.locator(`#${figure}`).getByRole('button', { name: 'unlock' }).dispatchEvent('click');
     await page.locator(`#${figure} .readout.card`).waitFor({ state: 'detached' });
   });

@@ -176,7 +176,7 @@ export class Site {
         if (!(await isLost())) throw error;
       }
     }
-    console.error(`${page.url()} has lost its frames`);
+    console.error(`${page.url()} no longer draws frames`);
     this.#shared.delete(key);
     await page.context().close();
     return this.visit(fragment, options);

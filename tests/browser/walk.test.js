@@ -293,7 +293,7 @@ test('the head that attends to what followed the same word is explained, with it
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
 });
 
-test('the walk follows a whole word of a sentence with pieces, and explains the pieces', async () => {
+test('in a sentence with split words, the walk follows a whole word and explains the pieces', async () => {
   const page = await site.visit(
     '#walk=1&weights=learned&causal=1&layer=1&text=we+like+football+and+tea',
   );

@@ -88,7 +88,7 @@ function lossOf(logits) {
 /** @param {LanguageModel} model */
 const lossOfModel = (model) => lossOf(model.forward(ids).logits.data);
 
-test('the_first_loss_is_that_of_pytorch_and_each_weight_moves_against_its_gradient', async () => {
+test('the_first_loss_matches_pytorch_and_each_weight_moves_against_its_gradient', async () => {
   const [loss] = await fineTune(1);
   assert.ok(Math.abs(loss - lossOf(recorded)) < 2e-5, `${loss}, ${lossOf(recorded)}`);
   const [before, after] = [await open('model'), await open('1')];

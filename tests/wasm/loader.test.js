@@ -24,7 +24,7 @@ import { lacks } from './everyVariant.js';
 
 /** @import { Attn, Tensor } from 'attn' */
 
-/** @param {Buffer<any>} bytes  of a .wasm file */
+/** @param {Buffer<any>} bytes  bytes of a .wasm file */
 async function linkage(bytes) {
   const module = await WebAssembly.compile(bytes);
   return [WebAssembly.Module.imports(module), WebAssembly.Module.exports(module)];

@@ -47,7 +47,7 @@ class Reader {
  * Makes the body of every parallel loop begin with a trap for all threads except the main thread.
  * The stack pointer tells the threads apart, because the main thread's stack is at lower addresses
  * than all other stacks.
- * @param {Uint8Array} bytes  of a module with threads
+ * @param {Uint8Array} bytes  bytes of a module with threads
  * @returns {Uint8Array<ArrayBuffer>}
  */
 export function trappingThreads(bytes) {

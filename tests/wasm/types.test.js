@@ -405,7 +405,8 @@ for (const [which, lib] of Object.entries(kLibraries)) {
           compilerOptions: {
             ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
             ...options,
-            // The declarations of the package are checked, but not those of TypeScript itself.
+            // The declarations of the package are checked, but not the declarations of TypeScript
+            // itself.
             ...{ noEmit: true, skipLibCheck: false, skipDefaultLibCheck: true },
             ...{ target: 'es2022', lib, types: [] },
           },

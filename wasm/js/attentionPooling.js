@@ -41,8 +41,8 @@ const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average']
 /**
  * @typedef {object} ScoringOptions
  * @property {Scoring} [scoring]  `'scaledDot'` by default
- * @property {number} [scale]  of `'scaledDot'`; 1/√D by default
- * @property {number} [width]  of the kernels; 1 by default
+ * @property {number} [scale]  scale of `'scaledDot'`; 1/√D by default
+ * @property {number} [width]  width of the kernels; 1 by default
  */
 
 /**

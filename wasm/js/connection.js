@@ -46,9 +46,9 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  * Request from a page to its worker.
  * @typedef {object} Request
  * @property {'load' | 'call' | 'new' | 'get' | 'run' | 'abort' | 'release'} verb
- * @property {number} id  of the request, or of the request to abort
+ * @property {number} id  id of the request, or of the request to abort
  * @property {number} target  the object
- * @property {string} name  of the member, or of the task
+ * @property {string} name  name of the member or task
  * @property {any[]} args
  */
 
@@ -56,7 +56,7 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  * Answer of the worker. Each request gets any number of answers with progress, then one answer with
  * a value or an error.
  * @typedef {object} Answer
- * @property {number} id  of the request
+ * @property {number} id  id of the request
  * @property {any} [value]
  * @property {any} [error]
  * @property {any} [progress]

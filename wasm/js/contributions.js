@@ -26,7 +26,7 @@ import { readOptions } from './options.js';
  * @property {number} embedding  the input of the first layer, including positions
  * @property {readonly LayerContributions[]} layers
  * @property {number} bias  biases of attention's output projections, of norms and of the output layer
- * @property {number} total  the value that the parts add up to, computed from the output of the last layer. Of a
+ * @property {number} total  the value that the parts add up to, computed from the output of the last layer. For a
  *   language model, this is the logit before the final softcap
  */
 
@@ -40,9 +40,9 @@ import { readOptions } from './options.js';
 export const kContributionOptions = { position: true, attention: true, positions: true };
 
 /**
- * Checks the options of `contributions()`, computes, and names the parts.
+ * Checks the options of `contributions()`, computes the parts, and names them.
  * @param {NativeCall} call
- * @param {ContributionOptions & PositionsOption} options  read with `kContributionOptions`
+ * @param {ContributionOptions & PositionsOption} options  already read with `kContributionOptions`
  * @param {readonly number[]} shape  (N, E)
  * @param {{ numHeads: number, headDim: number }} sizes
  * @param {readonly number[]} heads  number of heads of each layer

@@ -181,7 +181,7 @@ export class Layer extends NativeObject {
   /**
    * Sets a parameter.
    * @param {string} name
-   * @param {TensorLike} values  of the parameter's shape
+   * @param {TensorLike} values  values in the parameter's shape
    * @throws {AttnError} `not_found`, `shape_mismatch`
    */
   setParameter(name, values) {

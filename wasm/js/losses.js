@@ -129,7 +129,7 @@ export function mseLoss(runtime, prediction, target, options) {
 /**
  * Checked inputs of a loss.
  * @typedef {object} LossInputs
- * @property {readonly number[]} shape  of the gradient
+ * @property {readonly number[]} shape  shape of the gradient
  * @property {(native: Native.MainModule, options: any, gradient: Native.Tensor | null) => number} compute
  */
 

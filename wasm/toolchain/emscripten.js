@@ -69,7 +69,7 @@ export const isTried = (version, env = process.env) =>
 
 /**
  * Returns the error message for a machine without a suitable Emscripten.
- * @param {string | undefined} version  of the Emscripten on PATH
+ * @param {string | undefined} version  version of the Emscripten on PATH
  */
 export function refusal(version) {
   const found = version ? `emcc on PATH is ${version}` : 'there is no emcc on PATH';

@@ -15,7 +15,7 @@ const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/in
 
 /**
  * @typedef {object} HeaderLibrary
- * @property {string} name  of the cache entry
+ * @property {string} name  name of the cache entry
  * @property {string} cmakePackage  the library's name for find_package()
  * @property {string} headers  the folder below include/ that holds the library's headers
  * @property {string} versionHeader  the header that defines the library's version
@@ -23,7 +23,7 @@ const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/in
  *   _PATCH
  * @property {string} minVersion
  * @property {string} debianPackage
- * @property {string} debianVersion  of the package in Debian 13
+ * @property {string} debianVersion  version of the package in Debian 13
  */
 
 /**

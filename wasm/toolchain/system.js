@@ -285,7 +285,7 @@ export const findFirefox = () => findBrowser('FIREFOX', 'firefox-esr', 'firefox'
 
 /**
  * @param {string} variable  environment variable, which takes precedence
- * @param {...string} names  of programs
+ * @param {...string} names  names of programs
  */
 const findBrowser = (variable, ...names) =>
   process.env[variable] || names.map(findProgram).find((path) => path !== undefined);

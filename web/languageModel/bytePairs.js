@@ -11,7 +11,7 @@ const kBytes = 256;
 
 /**
  * A printable character for every byte, as in GPT-2: printable Latin-1 characters represent
- * themselves, and all other bytes map to characters from U+0100 on.
+ * themselves, and all other bytes map to characters starting at U+0100.
  * @returns {string[]}
  */
 function byteCharacters() {

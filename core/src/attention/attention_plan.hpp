@@ -16,7 +16,7 @@ struct HeadRows {
   kernels::index batch, head;              ///< strides, in elements
   kernels::index scale_batch, scale_head;  ///< strides of the scales of int8 rows
 
-  /// The rows of head h of batch entry b, from row `row` on.
+  /// The rows of head h of batch entry b, starting at row `row`.
   kernels::StoredRows at(kernels::index b, kernels::index h, kernels::index row) const noexcept {
     kernels::StoredRows rows = first;
     rows.data = static_cast<const std::byte*>(first.data) +

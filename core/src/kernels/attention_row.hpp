@@ -38,7 +38,7 @@ class RowScratch {
   static index widened_size(const AttentionHead& head) noexcept {
     return kRowBlockKeys * std::max(value_cols<Isa>(head), round_up(head.head_dim, kWidth<Isa>));
   }
-  /// Number of floats in the query as bytes.
+  /// Number of floats in a ByteQuery, or 0 if the head does not use one.
   static index byte_query_size(const AttentionHead& head) noexcept {
     if constexpr (kDotsBytes<Isa>) {
       if (head.stored_key.type == ElementType::kInt8) return ByteQuery<Isa>::size(head.head_dim);
@@ -69,7 +69,7 @@ class RowScratch {
   float* pair_scaled_query;  ///< the query multiplied by kPairScale
   float* scores;             ///< scores of one block of keys
   float* widened;            ///< values or keys of one block, as floats
-  float* byte_query;         ///< memory of a ByteQuery, if the instruction set multiplies bytes
+  float* byte_query;         ///< memory for a ByteQuery, if the instruction set multiplies bytes
   RowSums sums;
   float* relative_products;  ///< products of the query with the Shaw table, or null
 };
@@ -109,12 +109,12 @@ ATTN_INLINE const std::int8_t* int8_row(const StoredRows& rows, index i) noexcep
   return static_cast<const std::int8_t*>(rows.data) + i * rows.row;
 }
 
-/// x_j = x_j · scale_j for rows from `first` on.
+/// x_j = x_j · scale_j for rows starting at `first`.
 template <class Isa>
 __attribute__((noinline)) void multiply_by_scales(const StoredRows& rows, index first, index count,
                                                   float* x) noexcept {
   const float* const scales = rows.scales + first * rows.scale_row;
-  // If rows are widened, this loop takes little of the time.
+  // If rows are widened, this loop takes little time in comparison.
   if (kDotsBytes<Isa> && rows.scale_row == 1) {
     for (index j = 0; j < count; ++j) x[j] *= scales[j];
   } else {
@@ -122,7 +122,7 @@ __attribute__((noinline)) void multiply_by_scales(const StoredRows& rows, index 
   }
 }
 
-/// scores_j = q · k_j for keys from key0 on.
+/// scores_j = q · k_j for keys starting at key0.
 template <class Isa>
 void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index key0, index keys,
               float* scores) noexcept {

@@ -39,7 +39,7 @@ ATTN_INLINE void find_maxima(index keys, const float* tile, index tile_row,
                       ATTN_INLINED { max[v] = xsimd::max(largest[v], largest[Vectors + v]); });
 }
 
-/// Raises the running maxima of the queries from `col` on to the maxima of a tile, rounded to
+/// Raises the running maxima of the queries, starting at `col`, to the maxima of a tile, rounded to
 /// integers. Computes the numbers to subtract from scores, and the factors that rescale the sums so
 /// far.
 template <class Isa, int Vectors, class Scratch>

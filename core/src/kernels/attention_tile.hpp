@@ -19,7 +19,7 @@
 // - softmax(head, block, key0, keys, scratch): turns scores into weights, and updates maxima and
 //   sums.
 // - all_values(head, key0, scratch), attended_values(head, row, key0, keys, scratch): the values
-//   from key0 on. The second function gives zeros for keys that query `row` may not attend to.
+//   starting at key0. The second function gives zeros for keys that query `row` may not attend to.
 // - add_values(head, begin, end, keys, values, scratch): accumulator = accumulator · factor +
 //   tileᵀ · V for queries [begin, end) of a block.
 // - finish(head, block, scratch): arranges the outputs after the last tile. Only AmxTiles needs it,

@@ -1,9 +1,9 @@
 #pragma once
 
-// Products of a single query with int8 keys and values, for instruction sets that multiply bytes.
-// Such an instruction adds four products of bytes to each 32-bit integer. The other operand, the
-// query or the weights, is therefore rounded to integers of 24 bits, relative to its largest
-// magnitude, and each integer is split into three bytes. Sums of products of bytes are exact.
+// Multiplies a single query by int8 keys, and its weights by int8 values, on instruction sets that
+// multiply bytes. One instruction adds four products of bytes to each 32-bit integer. The query and
+// the weights are therefore rounded to 24-bit integers, relative to the largest magnitude, and each
+// integer is split into three bytes. Sums of products of bytes are exact.
 //
 // Rounding changes each element of the scaled query by at most 2^-22 of the largest magnitude in
 // the query. A weight includes the scale of its value. Rounding changes it by at most 2^-25 of the
@@ -23,20 +23,20 @@
 
 namespace attn::kernels {
 
-/// True if an instruction set multiplies bytes. Such an `Isa` also defines the following
-/// operations, in which a part of a vector is 128 bits long:
-/// - dot_bytes(a, b, c): adds to each integer of c the products of its four bytes in a, which are
-///   unsigned, and in b, which are signed.
-/// - load_row(from), load_row(from, count): loads a vector of bytes, or only `count` bytes with
-///   zeros after them. `count` may be too large.
+/// True if an instruction set multiplies bytes. Its `Isa` then also defines the following
+/// operations. A part of a vector is 128 bits long.
+/// - dot_bytes(a, b, c): multiplies the unsigned bytes of a by the signed bytes of b, and adds four
+///   products to each integer of c.
+/// - load_row(from), load_row(from, count): loads a vector of bytes. With `count`, only the first
+///   `count` bytes are loaded, and the others are zero. `count` may be larger than a vector.
 /// - store_low_bytes(words, to): stores the lowest byte of each lane.
-/// - spread_column<c>(x): copies lane c of each part to the whole part.
+/// - spread_column<c>(x): copies lane c of each part to all lanes of the part.
 /// - transpose_words(x): in each part, transposes the 4 × 4 matrix of lanes.
-/// - interleave_bytes(x): in each part, transposes the 4 × 16 matrix of bytes. The result has four
-///   rows in each lane, and 16 columns in the order of lanes.
-/// - sum_parts(x): for all vectors, the sums over their parts, one part of the result for each
-///   vector. Takes as many vectors as a vector has parts.
-/// - transpose_parts(x): vector i receives part i of all vectors, in the order of vectors.
+/// - interleave_bytes(x): in each part, transposes the 4 × 16 matrix of bytes. Each lane of the
+///   result contains one column, and the lanes are in the order of the columns.
+/// - sum_parts(x): adds up the parts of each vector. Part i of the result is the sum for vector i.
+///   Takes as many vectors as a vector has parts.
+/// - transpose_parts(x): vector i receives part i of every vector, in the order of the vectors.
 template <class Isa>
 inline constexpr bool kDotsBytes = requires(typename Isa::I x) { Isa::dot_bytes(x, x, x); };
 
@@ -44,15 +44,15 @@ inline constexpr bool kDotsBytes = requires(typename Isa::I x) { Isa::dot_bytes(
 template <class Isa>
 inline constexpr index kVectorBytes = 4 * kWidth<Isa>;
 
-/// The largest depth of rows. With more columns, sums could overflow.
+/// Largest number of columns in a row. With more columns, sums could overflow.
 inline constexpr index kLargestByteDepth = 1024;
 
-/// The factor by which numbers below kTiny are first multiplied, so that the factor which makes
-/// them integers is finite.
+/// If all magnitudes are below kTiny, the numbers are first multiplied by kEnlarge. Otherwise, the
+/// factor that turns them into integers could be infinite.
 inline constexpr float kTiny = 0x1p-90F;
 inline constexpr float kEnlarge = 0x1p100F;
 
-/// A row of numbers is a row of integers multiplied by `unit` and then by `shrink`.
+/// Represents a row of numbers as integers: number = integer · unit · shrink.
 struct ByteScale {
   float unit;
   float shrink;
@@ -66,7 +66,8 @@ struct ByteScale {
   }
 };
 
-/// Rounds numbers to integers and stores the three low bytes of each in three rows.
+/// Rounds numbers to integers, and stores the three low bytes of each integer in `low`, `middle`
+/// and `high`.
 template <class Isa>
 ATTN_INLINE void store_as_bytes(Floats<Isa> x, const ByteScale& scale, std::uint8_t* low,
                                 std::uint8_t* middle, std::uint8_t* high) noexcept {
@@ -82,9 +83,9 @@ ATTN_INLINE auto load_integers(const float* from) noexcept {
   return bits_as<std::int32_t>(Floats<Isa>::load_unaligned(from));
 }
 
-/// A query as bytes, in memory for floats: the correction, the factors, and twelve vectors for each
-/// vector of bytes. These are, for the low, middle and high bytes, the four lanes of each part,
-/// each repeated in the whole part.
+/// A query as bytes, stored in memory for floats: the correction, the factors, and twelve vectors
+/// for each vector of bytes. There are four vectors each for the low, middle and high bytes. In
+/// vector c, lane c of each part is copied to all lanes of the part.
 template <class Isa>
 class ByteQuery {
   using F = Floats<Isa>;
@@ -131,18 +132,19 @@ class ByteQuery {
     bits_as<float>(I(0) - (sum << 7)).store_unaligned(memory_);
   }
 
-  /// False if the query contains a number that is not finite or has too many elements.
+  /// False if the query has too many elements or contains a number that is not finite.
   bool is_set(index depth) const noexcept {
     return depth <= kLargestByteDepth && memory_[kWidth<Isa> + 2] != 0.0F;
   }
-  /// Sums of integers are multiplied by both factors.
+  /// The factors by which sums of integers are multiplied.
   float unit() const noexcept { return memory_[kWidth<Isa>]; }
   float shrink() const noexcept { return memory_[kWidth<Isa> + 1]; }
 
-  /// Keys are multiplied as unsigned bytes that are 128 too large. Sums of products with high bytes
-  /// therefore start with this correction.
+  /// The high bytes are signed, so they are multiplied by unsigned keys, which are 128 too large.
+  /// The sums of these products therefore start with this correction.
   I correction() const noexcept { return load_integers<Isa>(memory_); }
-  /// Vector c of part `part` for columns from d on, a multiple of kVectorBytes.
+  /// Vector c of the low, middle or high bytes (`part` 0, 1 or 2), for columns starting at d, a
+  /// multiple of kVectorBytes.
   ATTN_INLINE I vector(index d, int part, int c) const noexcept {
     return load_integers<Isa>(memory_ + 2 * kWidth<Isa> +
                               d / kVectorBytes<Isa> * kVectors * kWidth<Isa> +
@@ -158,8 +160,8 @@ class ByteQuery {
   float* memory_;
 };
 
-/// Calls body(load), where load(row, d) loads a vector of bytes from column d of a row with `cols`
-/// columns on.
+/// Calls body(load), where load(row, d) loads a vector of bytes from a row with `cols` columns,
+/// starting at column d.
 template <class Isa, class Body>
 ATTN_INLINE void with_row_loads(index cols, Body&& body) noexcept {
   if (cols % kVectorBytes<Isa> == 0) {
@@ -171,15 +173,15 @@ ATTN_INLINE void with_row_loads(index cols, Body&& body) noexcept {
 }
 
 /// Rows to prefetch while other rows are multiplied: values while keys are multiplied, and the next
-/// keys while values are multiplied. Memory is then read evenly. The rows are prefetched to the
-/// second-level cache. On Zen 4, prefetching them to the first-level cache is slower, and so is
-/// prefetching only rows of the same tensor.
+/// keys while values are multiplied. This spreads the reads of memory evenly. The rows are
+/// prefetched to the second-level cache. On Zen 4, prefetching them to the first-level cache is
+/// slower, and so is prefetching only rows of the same tensor.
 struct RowsAhead {
   const std::int8_t* first;
   index row;
 };
 
-/// Four consecutive rows from row j on. If there are fewer, the last one is repeated.
+/// Four consecutive rows, starting at row j. If there are fewer, the last one is repeated.
 struct FourRows {
   const std::int8_t* rows[4];
   const std::int8_t* ahead[4];
@@ -196,7 +198,7 @@ struct FourRows {
       for (index i = 0; i < 4; ++i) rows[i] = first + std::min(j + i, count - 1) * row;
     }
   }
-  /// Loads a vector of bytes of each row, from column d on.
+  /// Loads a vector of bytes from each row, starting at column d, and prefetches the rows ahead.
   template <class I, class Load>
   ATTN_INLINE void load(I (&x)[4], index d, Load& load_row) const noexcept {
     unroll<4>([&](auto i) ATTN_INLINED {
@@ -206,8 +208,8 @@ struct FourRows {
   }
 };
 
-/// Multiplies four keys by the query and returns, for each part of the vectors, the sums of the
-/// products of the four keys. query(d, part, c) returns ByteQuery::vector.
+/// Multiplies four keys by the query. Each part of the result contains partial sums, one for each
+/// key. query(d, part, c) returns ByteQuery::vector.
 template <class Isa, class Load, class Query>
 ATTN_INLINE Floats<Isa> dot_four_keys(index depth, const FourRows& rows, typename Isa::I correction,
                                       Load& load, Query& query) noexcept {
@@ -227,7 +229,7 @@ ATTN_INLINE Floats<Isa> dot_four_keys(index depth, const FourRows& rows, typenam
                    xsimd::to_float((middle << 8) + low));
 }
 
-/// scores_j = q · k_j, without the scales of keys. Writes whole vectors of scores.
+/// scores_j = q · k_j. Does not apply the scales of keys. Writes whole vectors of scores.
 template <class Isa>
 __attribute__((noinline)) void dot_byte_rows(index depth, const ByteQuery<Isa>& query,
                                              const std::int8_t* key, index key_row, index keys,
@@ -261,7 +263,7 @@ __attribute__((noinline)) void dot_byte_rows(index depth, const ByteQuery<Isa>& 
   with_row_loads<Isa>(depth, [&](auto load) ATTN_INLINED { multiply(load, vector); });
 }
 
-/// sums = sums · factor + Σ_j weight_j · v_j. The weights include the scales of values; none is
+/// sums = sums · factor + Σ_j weight_j · v_j. The weights include the scales of values and are not
 /// negative. If one is NaN, the sums become NaN. `bytes` is memory for three rows of kRowBlockKeys
 /// bytes.
 template <class Isa>

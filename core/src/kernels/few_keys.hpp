@@ -91,8 +91,8 @@ ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
   return ((xsimd::abs(max) < F(kLargestExponent)) & (sum == sum)).mask();
 }
 
-/// output = exponentialsᵀ · V · factor for the queries from `first` on. If columns remain, the last
-/// vector overlaps finished columns and rewrites them with identical values.
+/// output = exponentialsᵀ · V · factor for the queries starting at `first`. If columns remain, the
+/// last vector overlaps finished columns and rewrites them with identical values.
 template <class Isa>
 void write_few_keys(const AttentionHead& head, index first, index rows,
                     const FewKeysScratch<Isa>& scratch) noexcept {
@@ -116,7 +116,7 @@ void write_few_keys(const AttentionHead& head, index first, index rows,
   }
 }
 
-/// tile_ji = factor · q_i·k_j for the queries from `first` on.
+/// tile_ji = factor · q_i·k_j for the queries starting at `first`.
 template <class Isa>
 void score_few_keys(const AttentionHead& head, index first, index rows, float factor,
                     float* queries, float* tile) noexcept {

@@ -40,7 +40,7 @@ struct KernelTable {
   /// Converts panels of 16-bit numbers to panels of floats, starting with the panel at `from`.
   void (*widen_panels)(ElementType, index cols, index depth, const void* from, float* to) noexcept;
 
-  /// Summarises what mask and bias exclude for queries from `first` on, a multiple of
+  /// Summarises what mask and bias exclude for the queries starting at `first`, a multiple of
   /// kSummaryQueries: one row of AttentionHead::mask_summary.
   void (*summarize_mask)(const AttentionHead&, index first, std::uint8_t* summary) noexcept;
 

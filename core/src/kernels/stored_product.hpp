@@ -71,14 +71,15 @@ inline constexpr int kStoredVectors = kWidth<Isa> == kPanelWidth ? 4 : 8 / Rows;
 /// The largest number of rows for which each group of kStoredRows rows widens the weights again.
 /// With more rows, widening panels once is at least as fast. Zen 4 is an exception: with AVX-512,
 /// only one 512-bit multiply-add starts per cycle, and widening panels once is never as fast. With
-/// AVX2, two multiply-adds start per cycle, and widening panels once is as fast from 48 rows on.
+/// AVX2, two multiply-adds start per cycle, and widening panels once is as fast with 48 or more
+/// rows.
 template <class Isa>
 inline constexpr index kFewRows = kWidth<Isa> == kPanelWidth ? 64
                                   : kWidth<Isa> == 8         ? 32
                                   : kStoredRows<Isa> == 1    ? 2
                                                              : 8;
 
-/// Computes a tile: columns from `col` on for `Rows` rows.
+/// Computes a tile of `Rows` rows, starting at column `col`.
 template <class Isa, int Rows, class Panel>
 void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, index col) noexcept {
   using F = Floats<Isa>;

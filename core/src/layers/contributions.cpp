@@ -16,7 +16,7 @@ namespace {
 
 // These functions are called in many places, so WebAssembly is smaller if they are not inlined.
 
-/// Row `position` of an intermediate (N, E) that has no gaps.
+/// Row `position` of a contiguous intermediate (N, E).
 __attribute__((noinline)) std::span<const float> row_of(const Intermediates& shown,
                                                         validation::Parts name,
                                                         std::int64_t position) {
@@ -134,7 +134,7 @@ Contributions contributions_of(const TransformerEncoder& stack, const Intermedia
         shown[validation::join({path, "layers.", l, ".self_attn.head_output"})];
     const std::int64_t width = heads.size(2);
     std::vector<double> columns(static_cast<std::size_t>(heads.size(0) * width));
-    // Reads some rows at a time, because weights that are not float32 are copied.
+    // Reads a few rows at a time, because weights that are not float32 are copied.
     constexpr std::int64_t kRows = 64;
     OwnedTensor rows({kRows, std::ssize(columns)});
     for (std::int64_t first = 0; first < std::ssize(before); first += kRows) {

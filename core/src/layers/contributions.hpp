@@ -13,7 +13,7 @@ namespace attn {
 /// Throws kUnsupported unless the stack's residual stream is a sum, i.e. no layer normalises it.
 void require_residual_sum(const TransformerEncoder& stack);
 
-/// Requires a position in a sequence of `length` tokens. Throws kInvalidArgument.
+/// Throws kInvalidArgument unless 0 ≤ position < length.
 void require_position(std::int64_t position, std::int64_t length);
 
 /// The names of the intermediates from which contributions are computed, with `path` in front.

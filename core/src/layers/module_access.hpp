@@ -50,8 +50,8 @@ struct ModuleAccess {
   };
   /// All parameters, with the names that Module::parameter_names() returns and in the same order.
   static std::vector<FoundParameter> parameters(const Module& layer);
-  /// Copies `block` (n, columns), which has no gaps, from the rows of a matrix that begin at `row`.
-  /// Throws kNotFound.
+  /// Copies n rows of a matrix, starting at `row`, to the contiguous `block` (n, columns). Throws
+  /// kNotFound.
   static void read(const Module& layer, std::string_view name, const Tensor& block,
                    std::int64_t row);
   /// Writes a block of a parameter that the layer stores itself.

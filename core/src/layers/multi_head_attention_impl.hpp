@@ -101,7 +101,7 @@ struct MultiHeadAttention::Impl {
                          const TensorView<const double>& positions, IntermediateWriter& writer,
                          runtime::Execution& run, Context& context) const;
   /// Returns the projected keys (B, Hkv, N, D), normalised and rotated to the given positions, or
-  /// to the positions from `first` on, in each packed sequence.
+  /// to positions that start at `first` in each packed sequence.
   Tensor project_keys(const ConstAnyTensor& x, std::int64_t first, const LengthsView& sequences,
                       const TensorView<const double>& positions, IntermediateWriter& writer,
                       runtime::Execution& run, Context& context) const;

@@ -33,7 +33,7 @@ class NormRows {
         [&](const auto& starts) -> decltype(view_.data()) { return element(starts, first); });
   }
 
-  /// Returns the rows from row `first` on. The view's numbers must be float32.
+  /// Returns the rows starting at row `first`. The view's numbers must be float32.
   kernels::Strided<Float> floats(index first) const noexcept {
     return {static_cast<Float*>(at(first)), row(), col()};
   }

@@ -37,7 +37,7 @@ class PackedMatrix {
   /// that weights cannot have.
   PackedMatrix(std::int64_t rows, std::int64_t cols, WeightFormat format = {});
 
-  /// Stores the weights of a (rows, cols) matrix, or of its columns from `first_col` on.
+  /// Stores the weights of a (rows, cols) matrix, or of its columns starting at `first_col`.
   void pack(const ConstTensor& weight, Context& context, std::int64_t first_col = 0);
   /// For 16-bit matrices only: rounds and stores a block that begins at (row, col).
   void pack_block(const ConstTensor& block, std::int64_t row, std::int64_t col) noexcept;

@@ -91,8 +91,8 @@ void relative_skew(const ConstTensor& query, const ConstTensor& embeddings, cons
     const index h = task / blocks % heads;
     const index b = task / blocks / heads;
     const index end = std::min(begin + block_rows, rows);
-    // Row i uses columns from rows − 1 − i on. The product starts with the panel that contains the
-    // first of these columns.
+    // Row i uses the columns starting at rows − 1 − i. The product starts with the panel that
+    // contains the first of these columns.
     const index first = (rows - end) / kernels::kPanelWidth * kernels::kPanelWidth;
     const index last = std::min(cols, rows - 1 - begin + rows);
     kernels::ProductArgs args;

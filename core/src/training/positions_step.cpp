@@ -15,7 +15,7 @@ using training::Node;
 using training::Recording;
 using training::Step;
 
-/// y = x + table rows from `start` on, for every batch entry.
+/// y = x + the table's rows starting at `start`, for every batch entry.
 class AddPositionsStep final : public Step {
  public:
   AddPositionsStep(Node* x, Node* table, std::int64_t start)

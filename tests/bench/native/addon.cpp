@@ -489,8 +489,9 @@ napi_value gpt_size(const Arguments& args) {
   return make_number(args, static_cast<double>(args.object<std::shared_ptr<Gpt>>(0)->size()));
 }
 
-/// Arguments: (context, { vocabulary, width, layers, heads, kvHeads, hidden, tokens }, logits); a
-/// token of a Llama model with random bfloat16 weights, after `tokens` other tokens in the caches
+/// Arguments: (context, { vocabulary, width, layers, heads, kvHeads, hidden, tokens }, logits).
+/// Computes one token of a Llama model with random bfloat16 weights. The caches already contain
+/// `tokens` tokens.
 napi_value token(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t vocabulary = args.integer(1, "vocabulary");

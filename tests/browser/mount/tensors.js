@@ -3,7 +3,7 @@
 /** @typedef {import('attn').Tensor} Tensor */
 
 /**
- * Numbers from `first` on, in steps of 1/8. They are printed and parsed without rounding.
+ * Numbers starting at `first`, in steps of 1/8. They are printed and parsed without rounding.
  * @param {number[]} shape
  * @param {number} first
  * @returns {Tensor}

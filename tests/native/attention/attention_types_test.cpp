@@ -192,7 +192,7 @@ TEST_P(AttentionTypesTest, a_cache_gives_the_result_for_its_stored_numbers) {
   }
 }
 
-TEST_P(AttentionTypesTest, one_query_over_an_int8_cache_is_exact_within_the_bound) {
+TEST_P(AttentionTypesTest, one_query_over_an_int8_cache_stays_within_the_bound) {
   Random random;
   constexpr std::int64_t kKeys = 600;
   // With more than 1024 columns, integer sums of products could overflow.

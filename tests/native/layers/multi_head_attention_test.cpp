@@ -112,7 +112,7 @@ TEST_P(MultiHeadAttentionTest, matches_the_reference) {
        2,
        9,
        33},
-      // Layers like those of OLMo 2, Qwen 3, Gemma 3 and Qwen 2.
+      // Layers with the options of OLMo 2, Qwen 3, Gemma 3 and Qwen 2.
       {{.d_model = 18,
         .num_heads = 6,
         .num_kv_heads = 2,

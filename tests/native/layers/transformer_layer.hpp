@@ -17,7 +17,7 @@ namespace attn_test {
 /// order of 1.
 inline constexpr double kTransformerError = 1e-5;
 
-/// Layer options like those of current language models, and combinations that no model has.
+/// Options of layers in current language models, and combinations that no model has.
 inline std::vector<attn::TransformerLayerOptions> todays_layers() {
   using attn::Activation;
   using attn::RmsNormOptions;

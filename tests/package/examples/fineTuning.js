@@ -68,7 +68,7 @@ for (let step = 0; step < Number(steps); ++step) {
   if (step % 10 === 0 || step === Number(steps) - 1) console.log(step, loss.item());
 }
 
-// Saves the weights under the names that Llama's files use, so any program for Llama opens them.
+// Saves the weights under the names that Llama's files use, so any program for Llama can open them.
 /** @type {[RegExp, string][]} */
 const names = [
   [/^embedding\./, 'model.embed_tokens.'],

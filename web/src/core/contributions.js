@@ -5,7 +5,7 @@
  */
 
 /**
- * The parts of a logit in the order in which a model adds them, and the biases last.
+ * The parts of a logit, in the order in which a model adds them and with the biases last.
  * @param {import('attn').Contributions} contributions
  * @returns {Part[]}
  */
@@ -21,8 +21,8 @@ export const partsOf = ({ embedding, layers, bias }) => [
 ];
 
 /**
- * The largest parts in their order. If parts are left out, the last element of the result is their
- * sum.
+ * The largest parts, in their original order. If parts are left out, the last element of the result
+ * is their sum.
  * @param {readonly Part[]} parts
  * @param {number} most
  * @returns {Part[]}

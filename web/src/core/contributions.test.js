@@ -11,7 +11,7 @@ const contributions = {
   ],
 };
 
-test('the parts are in the order of the model, and the biases come last', () => {
+test('the parts are in the order of the model, with the biases last', () => {
   const parts = partsOf(contributions);
   assert.deepEqual(
     parts.map(({ kind, layer, head, value }) => [kind, layer, head, value]),

@@ -1,7 +1,7 @@
 /**
  * The keys that a query may not attend to: later keys; keys further away than the window (0: no
- * limit); keys from the valid length on (0: none); and single cells, where row and column are query
- * and key.
+ * limit); keys starting at the valid length (0: none); and single cells, where row and column are
+ * query and key.
  * @typedef {object} Masks
  * @property {boolean} causal
  * @property {number} window

@@ -1,16 +1,16 @@
 /**
- * A part of a model that can be silenced: a head, which is given by its index, the feed-forward
- * network of a layer, or a whole layer.
+ * A part of a model that can be silenced: a head (given by its index), the feed-forward network of
+ * a layer, or a whole layer.
  * @typedef {{ layer: number, part: number | 'mlp' | 'layer' }} Part
  */
 
-/** @typedef {'zero' | 'mean'} Replacement the numbers that a silenced part gives */
+/** @typedef {'zero' | 'mean'} Replacement what replaces the output of a silenced part */
 
 /** @param {Part} a @param {Part} b */
 export const isSame = (a, b) => a.layer === b.layer && a.part === b.part;
 
 /**
- * Silences a part or, if it is silenced already, switches it on again.
+ * Silences a part, or switches it on again if it is already silenced.
  * @param {readonly Part[]} silenced
  * @param {Part} part
  * @param {number} most largest number of silenced parts; the oldest are switched on again
@@ -22,8 +22,8 @@ export function switched(silenced, part, most) {
 }
 
 /**
- * The silenced parts as an option of the core's layers. A silenced layer adds nothing of its own to
- * the stream: neither its attention nor its feed-forward network does.
+ * The silenced parts as an option of the core's layers. Silencing a layer silences both its
+ * attention and its feed-forward network.
  * @param {readonly Part[]} silenced
  * @param {Replacement} replacement
  * @param {string} [path] path of the encoder, with a dot at the end

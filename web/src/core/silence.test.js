@@ -5,7 +5,7 @@ import { ablateOf, switched } from './silence.js';
 
 const head = { layer: 1, part: 2 };
 
-test('a second switch of the same part switches it on again', () => {
+test('switching the same part twice switches it on again', () => {
   const both = switched(switched([], head, 9), { layer: 1, part: 'mlp' }, 9);
   assert.deepEqual(both, [head, { layer: 1, part: 'mlp' }]);
   assert.deepEqual(switched(both, { ...head }, 9), [{ layer: 1, part: 'mlp' }]);

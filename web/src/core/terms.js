@@ -15,7 +15,7 @@
  */
 
 /**
- * Computes Σ a[i]·b[i] and lists its terms, but no more than the `most` largest.
+ * Computes Σ a[i]·b[i] and lists its terms. If there are more than `most`, lists only the largest.
  * @param {ArrayLike<number>} a
  * @param {ArrayLike<number>} b
  * @param {(index: number) => string} name

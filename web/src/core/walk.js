@@ -95,9 +95,10 @@ function neighbours({ data, rows, columns }) {
 }
 
 /**
- * The selected token if it exists. Otherwise, if possible, a word that occurred before, and next a
- * word that is a single token. Among these words, those of the second half are preferred, because
- * they can attend to more keys, and then the word that gives the largest weight to another token.
+ * Returns the selected token if it exists. Otherwise, prefers words that occurred before, and then
+ * words that are a single token. Among these, prefers words in the second half of the sentence,
+ * because they can attend to more keys. Returns the word that gives the largest weight to another
+ * token.
  * @param {Matrix} weights
  * @param {import('./sentence.js').Given} given
  */

@@ -177,7 +177,7 @@ test('converting many values gives each value its own colour', () => {
   }
 });
 
-test('if all values are 0, the colour is that of zero', () => {
+test('if all values are 0, they have the colour of zero', () => {
   const { signed, weights } = colourMaps(false);
   const pixels = new Uint32Array(2);
   for (const [map, entry] of /** @type {const} */ ([

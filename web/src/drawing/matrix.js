@@ -112,7 +112,7 @@ let pixels = new Uint32Array();
  * Returns how many pixels wide and high to draw each value. Where cells are smaller than a pixel,
  * the browser averages them. But it would also blend rows that are much taller than a pixel, so
  * such rows need several pixels per value.
- * @param {number} width of a cell, in CSS pixels
+ * @param {number} width width of a cell, in CSS pixels
  * @param {number} height
  * @param {number} ratio device pixels in a CSS pixel
  */

@@ -5,5 +5,8 @@ const key = Symbol('readout');
 /** Sets the id of the readout that describes the matrices inside a component. @param {string} id */
 export const setReadoutId = (id) => void setContext(key, id);
 
-/** The id set around a component. Without one, pass ids as properties. @returns {string} */
+/**
+ * The id that a component around this one has set. If there is none, pass ids as properties.
+ * @returns {string}
+ */
 export const readoutId = () => getContext(key);

@@ -86,7 +86,7 @@ export function themedScales(theme) {
   /**
    * For small pictures of attention: a logarithmic scale that starts below the weight each key gets
    * under uniform attention. In long sentences it shows both weak and strong weights.
-   * @param {number} length of the sentence
+   * @param {number} length length of the sentence
    */
   const sharesScale = (length) =>
     logarithmicScale(10 ** -(1 + Math.ceil(Math.log10(Math.max(1, length)))), 1);

@@ -2,7 +2,7 @@ import { ticks } from 'd3-array';
 
 /**
  * @typedef {object} Tick
- * @property {number} index of the row or column
+ * @property {number} index index of the row or column
  * @property {string} text
  */
 

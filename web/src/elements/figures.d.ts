@@ -93,7 +93,7 @@ export interface AttnWeights extends FigureElement<
   causal: boolean;
   /** Hatches keys that are further away than this. */
   window: number | null;
-  /** Hatches keys from this position on. Attribute `valid-len`. */
+  /** Hatches keys starting at this position. Attribute `valid-len`. */
   validLen: number | null;
 }
 

@@ -6,7 +6,7 @@ import { AttnError } from 'attn';
 /** @typedef {{ data: Float32Array, shape: number[] }} Numbers */
 
 /**
- * @param {string} name of the property
+ * @param {string} name name of the property
  * @param {string} sentence
  * @param {'invalid_argument' | 'shape_mismatch'} [code]
  */

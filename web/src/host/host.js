@@ -49,7 +49,7 @@ export const host = {
    * @type {{ address: string } | null}
    */
   hub: /** @type {any} */ (globalThis).__HUB__ ?? null,
-  /** If there is no hub: why not, for readers. Empty if there is nothing to explain. */
+  /** Tells readers why there is no hub. Empty if there is nothing to explain. */
   whyNoHub: '',
 
   keepOffline,

@@ -97,7 +97,7 @@ test('both models have the same losses in any order', async () => {
 });
 
 for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
-  test(`both models predict the same after each layer and split logits alike, ${positions}`, async () => {
+  test(`both models give the same predictions after each layer and the same contributions, ${positions}`, async () => {
     const { pages, own, config } = await both(positions);
     pages.tokens = /** @type {any} */ ({ label: String });
     const given = { ids, encoding: 'sinusoidal' };

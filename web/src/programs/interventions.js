@@ -1,6 +1,6 @@
 /**
- * The lines that define changes to a model's intermediate values, and the options with which a call
- * makes them. All are empty if there are no changes.
+ * Code that defines changes to a model's intermediate values, and options that pass the changes to
+ * a call. All strings are empty if there are no changes.
  * @param {Required<Pick<import('attn').InterventionOptions, 'knockOut' | 'ablate'>>} changes
  */
 export function interventions({ knockOut, ablate }) {

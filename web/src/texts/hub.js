@@ -22,7 +22,7 @@ export const byName = {
   field: (/** @type {string} */ hub) => `Name of a model on ${hub}`,
   example: 'owner/model',
   ask: 'List its files',
-  asking: (/** @type {string} */ hub) => `${hub} is asked for the list of files …`,
+  asking: (/** @type {string} */ hub) => `Asking ${hub} for the list of files …`,
   privacy: (/** @type {string} */ hub) =>
     `The page then asks ${hub} for the list of files, and you decide whether to fetch them. Besides the model’s name, a request reveals only your IP address, your browser and the site that you are on. It contains no cookies and none of your text.`,
   /** @param {{ id: string, hub: string, revision: string }} given */
@@ -33,7 +33,7 @@ export const byName = {
   keep: 'Keep the files in this browser, for use without a network',
   noRoom: (/** @type {number} */ free) =>
     `This browser has only ${sizeOf(free)} left for this page, so the files cannot be kept.`,
-  checking: 'The page checks whether it supports the model …',
+  checking: 'Checking whether the page supports the model …',
   progress: (/** @type {number} */ done, /** @type {number} */ all) =>
     `${sizeOf(done)} of ${sizeOf(all)}`,
   fetching: 'how much of the files has been fetched',
@@ -85,7 +85,7 @@ export const reasons = {
   changed: (/** @type {string} */ file) =>
     `${file} changed on the server while it was being fetched. The page has deleted what it had, so that two versions are not mixed. List the model’s files again`,
   noRanges: (/** @type {string} */ file) =>
-    `The server cannot continue ${file} in the middle. The page has deleted what it had. List the model’s files again`,
+    `The server cannot continue the download of ${file}. The page has deleted what it had. List the model’s files again`,
   noSpace:
     'The browser has no more room for the files. Delete models that you no longer need below, or fetch the files without keeping them',
 };

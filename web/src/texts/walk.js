@@ -12,8 +12,8 @@
  * @property {number | null} twin another position of the same word
  * @property {number} width E
  * @property {number} depth D
- * @property {number} head from 1
- * @property {number} layer from 1
+ * @property {number} head number of the head, from 1
+ * @property {number} layer number of the layer, from 1
  * @property {number} layers number of layers of the model
  * @property {boolean} hidden whether later words are hidden from the word
  * @property {{ word: string, itself: boolean, weight: string, score: string, is: 'followed' | 'before' | null } | null} best

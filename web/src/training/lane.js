@@ -89,7 +89,7 @@ export function evaluate(model, examples, answers) {
  */
 
 /**
- * A model's performance on inputs of several sizes, from the training size on.
+ * A model's performance on inputs of several sizes, starting at the training size.
  * @typedef {object} Reach
  * @property {number[]} sizes sizes of the input, in the task's unit
  * @property {number[]} accuracy share of right answers for each size

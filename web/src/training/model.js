@@ -79,7 +79,7 @@ export function attentionPositions({ positions, causal }) {
  * @property {Int32Array} ids the example
  * @property {Tensor[]} weights weights of each layer, (heads, answers, length)
  * @property {Int32Array} answer the most probable symbol of each answer
- * @property {Float32Array} probability of that symbol
+ * @property {Float32Array} probability probability of that symbol
  * @property {Tensor} [table] table of learned positions, (length, dModel)
  */
 

@@ -1,6 +1,6 @@
-// Checks on a trained model that the two heads of the induction circuit, which are found by where
-// they look, are also the heads whose silence costs the most. The model was trained like a lane of
-// the page. To train it again, which takes some minutes:
+// Checks for a trained model that silencing one of the two heads of the induction circuit costs the
+// most in almost every sequence. The two heads are found by what they attend to. The model was
+// trained like a lane of the page. To train it again, which takes some minutes:
 //
 //   RECORD=1 node --test web/src/training/silencedHeads.test.js
 
@@ -60,7 +60,7 @@ test('silencing one of the two heads of the induction circuit costs the most log
   model.loadStateDict(new attn.Safetensors(readFileSync(recorded)));
   const { tokens, encoder, unembed } = model.parts;
 
-  /** Sequences of 200 seeds that the model has not seen. */
+  /** Seeds of 200 sequences that the model has not seen. */
   const seeds = Array.from({ length: 200 }, (_, i) => 1000 + i);
   const examples = seeds.map((seed) => new Source(attn, world, seed, 1).heldOut);
   const shape = [seeds.length, world.length];
@@ -91,7 +91,7 @@ test('silencing one of the two heads of the induction circuit costs the most log
     ids,
     (at) => targets[at] !== ignored,
   );
-  /** The head that does most of something. @param {'previous' | 'followed'} name */
+  /** The head with the highest score of one kind. @param {'previous' | 'followed'} name */
   const headWith = (name) =>
     scores.reduce((best, each, head) => (each[name] > scores[best][name] ? head : best), 0);
   const circuit = [headWith('previous'), headWith('followed')];

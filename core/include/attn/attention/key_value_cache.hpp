@@ -64,7 +64,7 @@ class ATTN_API KeyValueCache {
   /// unchanged.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value);
 
-  /// Removes all tokens from position `length` on. Throws kInvalidArgument unless 0 ≤ length ≤
+  /// Removes all tokens starting at position `length`. Throws kInvalidArgument unless 0 ≤ length ≤
   /// length().
   void truncate(std::int64_t length);
   /// Removes all tokens but, like truncate(), keeps the memory.

@@ -7,7 +7,7 @@ namespace attn {
 /// The parts that add up to a linear function of a stack's output at one position, such as a
 /// token's logit: direct logit attribution (Elhage et al. 2021, A Mathematical Framework for
 /// Transformer Circuits). TransformerEncoder::contributions() and LanguageModel::contributions()
-/// compute it.
+/// compute these parts.
 ///
 /// The residual stream is the sum of the stack's input and of the outputs of all layers. With the
 /// final norm's scale s fixed at its value, the norm is linear in this sum, and so is the dot
@@ -24,7 +24,7 @@ namespace attn {
 struct Contributions {
   /// The parts of one layer.
   struct Layer {
-    std::vector<double> heads;  ///< for each head of attention, its output without out_proj.bias
+    std::vector<double> heads;  ///< each head's output, without out_proj.bias
     double feed_forward = 0;    ///< the feed-forward network, with its biases
   };
 

@@ -145,7 +145,7 @@ class ATTN_API TransformerDecoderState {
     return layers_.empty() ? 0 : layers_.front().self_attention.length();
   }
 
-  /// Removes all tokens from position `length` on. Throws kInvalidArgument unless 0 ≤ length ≤
+  /// Removes all tokens starting at position `length`. Throws kInvalidArgument unless 0 ≤ length ≤
   /// length().
   void truncate(std::int64_t length);
 

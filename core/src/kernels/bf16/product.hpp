@@ -103,8 +103,8 @@ struct CopiedRows<Isa> {
   }
 };
 
-/// With tile hardware, fills the last tile of each row with zeros from pair `count` on. Also fills
-/// the rows from block.rows to the end of the last tile, which has `height` rows.
+/// With tile hardware, fills the last tile of each row with zeros, starting at pair `count`. Also
+/// fills the rows from block.rows to the end of the last tile, which has `height` rows.
 template <class Isa>
 ATTN_INLINE void pad_tiles(const ProductBlock&, index, index, Bf16Pair*, index) noexcept {}
 template <class Isa>

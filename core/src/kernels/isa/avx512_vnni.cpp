@@ -7,7 +7,7 @@
 
 namespace attn::kernels {
 
-// Only a single query over an int8 cache is computed differently than with AVX-512 alone.
+// This table differs from the AVX-512 table only for a single query over an int8 cache.
 const KernelTable* avx512_vnni_table() noexcept {
   static const KernelTable table = [] {
     KernelTable result = *avx512_table();

@@ -13,7 +13,7 @@ struct VnniIsa : Isa {
 #if defined(__clang__)
     return I(_mm512_dpbusd_epi32(c, a, b));
 #else
-    // GCC 12 copies every sum before and after the intrinsic function's instruction.
+    // With the intrinsic function, GCC 12 would copy every sum before and after the instruction.
     __m512i sum = c;
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a.data), "v"(b.data));
     return I(sum);

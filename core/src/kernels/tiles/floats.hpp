@@ -195,8 +195,8 @@ struct FloatTiles {
     }
   }
 
-  /// Adds the weights of a tile, which are in scratch.rows, to the sums of their keys. Skips
-  /// queries that are not `in_tiles`, because attend_row adds their weights.
+  /// Adds up the weights of each key in a tile, and adds the sums to `out`. The weights are in
+  /// scratch.rows. Skips queries that are not `in_tiles`, because attend_row adds their weights.
   static ATTN_INLINE void add_weights(const QueryBlock& block, const bool* in_tiles, index key0,
                                       index keys, const ScoreOutput& out,
                                       const Scratch& scratch) noexcept {

@@ -34,8 +34,8 @@ struct PairLayout {
     }
   }
 
-  /// Pairs the values from key0 on. Keys for which attends(key) is false get zeros. `memory` may be
-  /// overwritten.
+  /// Pairs the values starting at key0. Keys for which attends(key) is false get zeros. `memory`
+  /// may be overwritten.
   template <class Attends>
   static ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys,
                                       Attends&& attends, float* /*memory*/,
@@ -203,7 +203,7 @@ struct PairTiles {
                                        const Scratch&) noexcept {}
 
  protected:
-  /// Returns the keys from key0 on, which are all in one tile.
+  /// Returns the keys starting at key0, which are all in one tile.
   static ATTN_INLINE Strided<const Bf16Pair> find_keys(const Head& head, index key0,
                                                        const Scratch& scratch) noexcept {
     const index row = pair_depth<Isa>(head.head_dim);

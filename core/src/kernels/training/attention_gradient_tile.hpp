@@ -30,7 +30,8 @@ bool copy_padded(index rows, index cols, Strided<const float> from, float* to) n
 
 // The products are most of the work, and each has several callers, so they are not inlined.
 
-/// tile_ji = row_j · q_i for rows [0, keys) and the transposed queries of a block from `first` on.
+/// tile_ji = row_j · q_i for rows [0, keys) and the transposed queries of a block, starting at
+/// `first`.
 template <class Isa>
 __attribute__((noinline)) void multiply_queries(index keys, index depth, const float* rows,
                                                 index row, const float* queries, index first,

@@ -113,7 +113,7 @@ export class Next {
    * @param {number} count
    * @param {(text: string) => boolean} onText receives the text that each token appends; returns
    *   whether to continue
-   * @param {AbortSignal} leaving ends the writing
+   * @param {AbortSignal} leaving aborts the writing
    */
   async write(count, onText, leaving) {
     const controller = new AbortController();

@@ -5,9 +5,9 @@ import { sentenceOf } from '../../work/errors.js';
 /** @typedef {import('../../models/model.js').RankAnswer} RankAnswer */
 
 /**
- * Silences each part of a model. The page's model does this whenever the question changes. A model
- * that the reader opened may take minutes, so it starts when the reader asks for it, and can be
- * stopped.
+ * Silences the parts of a model one by one. For the page's model, this happens whenever the
+ * question changes. For a model that the reader opened, it may take minutes, so it starts only on
+ * request and can be stopped.
  */
 export class Ranking {
   /** The answer so far. @type {RankAnswer | null} */

@@ -2,13 +2,13 @@
 
 /** Largest distance in CSS pixels between the pointer and an arc. */
 const reach = 12;
-/** Of the arcs within this distance, the pointer takes the strongest. */
+/** If several arcs are within this distance, the strongest one is found. */
 const close = 4;
 
 /**
  * Finds the arc under the pointer. All arcs are cubic curves from (0, y of the query) to (width, y
- * of the key), and leave and arrive horizontally, as `Arcs` draws them. At any x, therefore, all of
- * them have the same parameter.
+ * of the key). They leave and arrive horizontally, as `Arcs` draws them, so all curves have the
+ * same parameter at the same x.
  * @param {{ x: number, y: number }} point
  * @param {readonly Arc[]} arcs
  * @param {{ width: number, step: number }} size step: distance between two tokens

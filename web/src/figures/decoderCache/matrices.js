@@ -2,8 +2,8 @@ import { soFar } from '../../core/decode.js';
 import { matrixOf } from '../../drawing/matrix.js';
 
 /**
- * The matrices at a step: the query of the new token, its weights, and everything that is known of
- * all tokens. Rows of later tokens are empty.
+ * The matrices at a step: the query of the new token and its weights, and the keys, values and
+ * outputs of all tokens so far. Rows of later tokens are empty.
  * @param {import('../../core/decode.js').Decoding} run
  * @param {number} step
  */

@@ -1,7 +1,7 @@
 /** @typedef {import('./layout.js').Box} Box */
 
 /**
- * The part of a matrix's picture that shows a region, in CSS pixels.
+ * Position and size, in CSS pixels, of a region in the picture of a matrix.
  * @param {import('../../core/flow.js').Region} region
  * @param {{ rows: number, columns: number }} matrix
  * @param {Box} box the matrix's picture
@@ -13,7 +13,7 @@ export function areaOf({ left, right, top, bottom }, { rows, columns }, { width,
 }
 
 /**
- * The path around a picture without a part, if any.
+ * SVG path around a picture. If `part` is not null, the path leaves it out.
  * @param {Box} box
  * @param {Box | null} part
  */

@@ -25,7 +25,7 @@ export function narrowLayout({
   /** @type {Map<string, Box>} */
   const boxes = new Map();
   let y = 0;
-  /** @param {string[]} ids matrices placed side by side */
+  /** @param {string[]} ids matrices to place side by side */
   const row = (ids, tall = height) => {
     y += titleHeight;
     const between = 12;

@@ -3,11 +3,14 @@ import { colourIndex, labOf } from '../../drawing/colour.js';
 /** Width of a character of the words in cells, in CSS pixels. */
 const characterWidth = 6.6;
 
-/** Number of characters that fit into a cell. @param {number} width of the cell, in CSS pixels */
+/**
+ * Number of characters that fit into a cell.
+ * @param {number} width width of the cell, in CSS pixels
+ */
 export const charactersIn = (width) => Math.max(2, Math.floor((width - 8) / characterWidth));
 
 /**
- * Whether a light word is easier to read than a dark word on the colour of a value.
+ * True if light text on the colour of a value is easier to read than dark text.
  * @param {import('../../drawing/colour.js').ColourScale} scale
  * @param {number} value
  */

@@ -4,8 +4,8 @@ import { printMatrix } from '../../programs/print.js';
 /** @typedef {import('../../models/language/languagePrograms.js').Learned} Learned */
 
 /**
- * Programs that print the probability of the most probable next token, for each token and after
- * each layer: a line for each token, with the embedding first.
+ * Programs that print a line for each token: the probability of the most probable next token after
+ * the embedding and after each layer.
  * @param {Given} given
  * @param {Learned} learned
  */

@@ -7,7 +7,7 @@ import { printMatrix } from '../../programs/print.js';
 /** @typedef {import('../../core/silence.js').Part} Part */
 
 /**
- * The lines in Python that silence parts of the encoder, one after another.
+ * Python code that registers a hook for each silenced part of the encoder.
  * @param {readonly Part[]} silenced
  * @param {import('../../core/silence.js').Replacement} replacement
  */

@@ -1,4 +1,4 @@
-// Fetches the files of a model from a hub, in parts that can be continued after an interruption.
+// Fetches the files of a model from a hub, in parts. After an interruption, the download continues.
 //
 // Each request asks for a range, so browsers also ask servers not to compress it. A simple range
 // needs no preflight request (since Chrome 99, Firefox 117 and Safari 16), but `If-Range` would need
@@ -16,17 +16,17 @@ import { lengthOf } from './shelf.js';
 
 /**
  * @typedef {object} Options
- * @property {(done: number) => void} [onProgress]  called with the number of bytes that are there
+ * @property {(done: number) => void} [onProgress]  called with the number of bytes fetched so far
  * @property {(seconds: number) => void} [onWait]  called before a pause after an interruption
  * @property {(files: File[]) => Promise<void>} [check]  called with files that have the headers of the
  *   weights, but zeros instead of weights. If it fails, the weights are not fetched
  * @property {(seconds: number, signal: AbortSignal) => Promise<void>} [wait]
- * @property {number} [stallSeconds]  how long a connection may deliver nothing
+ * @property {number} [stallSeconds]  seconds without data after which a connection is given up
  */
 
 /** Largest part, in bytes. */
 const mostInPart = 2 ** 24;
-/** First attempt at the header of weights, in bytes. Most headers are shorter. */
+/** Size of the first request for weights, in bytes. Most headers are shorter. */
 const usualHeader = 2 ** 17;
 /** Pauses after interruptions without progress, in seconds. */
 const pauses = [1, 2, 4, 8];
@@ -44,7 +44,7 @@ const waitFor = (seconds, signal) =>
 const isWeights = (/** @type {HubFile} */ { name }) => name.endsWith('.safetensors');
 
 /**
- * A blob of zeros, which refers to the same megabyte again and again.
+ * Zeros, as blobs that all refer to the same megabyte.
  * @param {number} size
  */
 function zeros(size) {
@@ -56,7 +56,7 @@ function zeros(size) {
 /**
  * Fetches the files of a model.
  * @param {Listing} listing
- * @param {Shelf} shelf  takes the parts, and may already have some
+ * @param {Shelf} shelf  receives the parts, and may already contain some
  * @param {Net} net
  * @param {Options} [options]
  * @returns {Promise<File[]>}
@@ -80,7 +80,7 @@ class Fetching {
   #shelf;
   #net;
   #options;
-  /** The number of bytes that are there. */
+  /** The number of bytes fetched so far. */
   #done;
   #isDiscarded = false;
 
@@ -97,7 +97,7 @@ class Fetching {
     return this.#done === this.#listing.size;
   }
 
-  /** The file as far as it is there, and zeros for the rest. @param {HubFile} file */
+  /** The bytes of a file fetched so far, and zeros for the rest. @param {HubFile} file */
   fileOf({ name, size }) {
     const beginning = this.#shelf.read(name);
     return new File([...beginning.parts, ...zeros(size - lengthOf(beginning))], name);
@@ -186,7 +186,8 @@ class Fetching {
     } catch (cause) {
       if (stop.signal.reason === stalled) throw stalled;
       signal.throwIfAborted();
-      // Errors of `ask` and of this module are sentences. All others are lost connections.
+      // Errors of `ask` and of this module have the name 'Error'. All others mean a lost
+      // connection.
       const isOwn = /** @type {Error} */ (cause).name === 'Error';
       throw isOwn ? cause : new Interrupted(reasons.cutOff(file.name), { cause });
     } finally {
@@ -219,8 +220,8 @@ class Fetching {
   }
 
   /**
-   * Checks that an answer continues what is there, and returns the version that it belongs to: the
-   * server and the ETag, because each server has its own ETags.
+   * Checks that an answer continues the bytes fetched so far. Returns the version that it belongs
+   * to: the server and the ETag, because each server has its own ETags.
    * @param {HubFile} file
    * @param {Response} response
    * @param {number} begin
@@ -238,7 +239,7 @@ class Fetching {
     return version;
   }
 
-  /** Deletes everything that is there, and returns an error. @param {string} sentence */
+  /** Deletes all parts of the model, and returns an error. @param {string} sentence */
   async #discarded(sentence) {
     this.#isDiscarded = true;
     await this.#shelf.clear();

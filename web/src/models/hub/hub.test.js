@@ -12,7 +12,7 @@ import { lengthOf, shelfInMemory } from './shelf.js';
 const hub = await Hub.start();
 after(() => hub.close());
 
-/** A file of the format .safetensors, whose bytes after the header count up. @param {number} size */
+/** A .safetensors file whose bytes after the header count up. @param {number} size */
 function weightsOf(size) {
   const header = JSON.stringify({
     a: { dtype: 'F32', shape: [size], data_offsets: [0, 4 * size] },
@@ -126,7 +126,7 @@ test('a renamed model is found under its old name', async () => {
   assert.equal((await listFiles('some-owner/old-name', net())).id, 'some-owner/a.model_1');
 });
 
-test('weights in parts are fetched with their index, without other weights', async () => {
+test('weights in several files are fetched with their index, without other weights', async () => {
   const wanted = without(sharded, 'consolidated.safetensors');
   const listing = await listFiles('some-owner/in-parts', net());
   await assertSame(wanted, await fetchFiles(listing, shelfInMemory(), net()));
@@ -153,14 +153,14 @@ test('a model that lacks a file is rejected before anything is fetched', () => {
   assert.throws(() => choose(config, tokenizer, 'onnx/model.safetensors'), /no \.safetensors/);
 });
 
-test('unknown and gated models are explained', async () => {
+test('errors explain unknown and gated models', async () => {
   await assert.rejects(listFiles('some-owner/nothing', net()), /no public model named .*nothing/);
   await assert.rejects(listFiles('some-owner/gated', net()), /signed in .* accepted .* terms/);
   const listing = { ...(await listed()), id: 'some-owner/gated' };
   await assert.rejects(fetchFiles(listing, shelfInMemory(), net(), { wait }), /signed in/);
 });
 
-test('a server that cannot be reached is explained', async () => {
+test('an error explains that a server cannot be reached', async () => {
   const offline = { ...net(), address: 'http://127.0.0.1:1' };
   await assert.rejects(listFiles('a/b', offline), /could not be reached\. Check your connection/);
   const forbidden = { ...offline, isForbidden: async () => true };
@@ -206,7 +206,7 @@ test('a long header is fetched completely before the check', async () => {
   assert.deepEqual(hub.ranges, ['bytes=0-131071', 'bytes=131072-300007']);
 });
 
-test('a lost connection is continued where it stopped', async () => {
+test('after a lost connection, the download continues where it stopped', async () => {
   const listing = await listed();
   hub.faults = { stallAfter: [1000, Infinity, 5000], statuses: [0, 0, 503], drops: 1 };
   /** @type {number[]} */
@@ -233,7 +233,7 @@ test('a connection that delivers nothing is replaced', async () => {
   assert.ok(hub.ranges.includes('bytes=2000-131071'), String(hub.ranges));
 });
 
-test('after several lost connections, what has arrived stays and can be continued', async () => {
+test('after several lost connections, the bytes that arrived stay and the download can continue', async () => {
   const listing = await listed();
   const shelf = shelfInMemory();
   hub.faults = { stallAfter: [3000] };
@@ -259,7 +259,7 @@ const changes = [
   ['a server that ignores ranges', { stallAfter: [5000], ignoresRanges: true }, /cannot continue/],
 ];
 for (const [what, faults, message] of changes) {
-  test(`after a lost connection, ${what} is not mixed with what has arrived`, async () => {
+  test(`after a lost connection, two versions are not mixed: ${what}`, async () => {
     const listing = await listed();
     const shelf = shelfInMemory();
     hub.faults = faults;
@@ -269,7 +269,7 @@ for (const [what, faults, message] of changes) {
   });
 }
 
-test('a file with another size than listed is rejected', async () => {
+test('a file whose size differs from the listed size is rejected', async () => {
   for (const size of [99_000, 101_000]) {
     const listing = await listed();
     hub.models['some-owner/a.model_1'] = {
@@ -281,7 +281,7 @@ test('a file with another size than listed is rejected', async () => {
   }
 });
 
-test('a server that sends whole files can be used if nothing is lost', async () => {
+test('a server that sends only whole files works if no connection is lost', async () => {
   const listing = await listed();
   hub.faults = { ignoresRanges: true };
   await assertSame(needed, await fetchFiles(listing, shelfInMemory(), net(), { wait }));
@@ -290,8 +290,8 @@ test('a server that sends whole files can be used if nothing is lost', async () 
 /** @type {[string, number, RegExp][]} */
 const statuses = [
   ['too many requests', 429, /Wait five minutes/],
-  ['a file that is gone', 404, /no longer has the file model\.safetensors/],
-  ['an error of the server', 500, /answered with error 500\. Try again later/],
+  ['a missing file', 404, /no longer has the file model\.safetensors/],
+  ['a server error', 500, /answered with error 500\. Try again later/],
 ];
 for (const [what, status, message] of statuses) {
   test(`${what}: the error says what to do`, async () => {

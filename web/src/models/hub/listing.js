@@ -1,9 +1,9 @@
-// Asks a hub which files a model has. Follows the interface of huggingface.co:
+// Asks a hub which files a model has. Uses the interface of huggingface.co:
 //
 //   GET /api/models/OWNER/NAME?blobs=true  the commit of the main branch, and all files with sizes.
-//     Renamed models are redirected. Unknown and private models are answered with 401 (without
-//     signing in) or 404; for gated models, the list is public and the files are answered with 401.
-//   GET /OWNER/NAME/resolve/COMMIT/FILE    a file. Large files are redirected to another host.
+//     Requests for renamed models are redirected. For unknown and private models, the status is
+//     401 (without signing in) or 404. The list of a gated model is public, but its files give 401.
+//   GET /OWNER/NAME/resolve/COMMIT/FILE    a file. For large files, redirects to another host.
 
 import { reasons } from '../../texts/hub.js';
 
@@ -14,13 +14,13 @@ import { reasons } from '../../texts/hub.js';
  * @property {string} id  the model's name, OWNER/NAME
  * @property {string} revision  the commit that the files belong to
  * @property {HubFile[]} files  the files to fetch
- * @property {number} size  of all files to fetch, in bytes
+ * @property {number} size  total size of the files to fetch, in bytes
  */
 
 /**
  * How to reach a hub.
  * @typedef {object} Net
- * @property {string} address  of the hub
+ * @property {string} address  address of the hub
  * @property {typeof globalThis.fetch} [fetch]
  * @property {AbortSignal} signal
  * @property {() => Promise<boolean>} [isForbidden]  true if the page's policy has blocked a request
@@ -41,8 +41,8 @@ const isId = (id) =>
 export const hostOf = (address) => new URL(address).host;
 
 /**
- * The name of a model, from a name or from the address of its page.
- * @param {string} address  of the hub
+ * Returns the name of a model, given the name or the address of the model's page.
+ * @param {string} address  address of the hub
  * @param {string} given
  */
 export function idOf(address, given) {
@@ -57,7 +57,7 @@ export function idOf(address, given) {
 }
 
 /**
- * Sends a request that contains nothing but its address and the given headers.
+ * Sends a request that contains only its address and the given headers.
  * @param {string} url
  * @param {Record<string, string>} headers
  * @param {Net & { id: string }} net
@@ -69,7 +69,7 @@ export async function ask(url, headers, { address, fetch = globalThis.fetch, sig
   try {
     response = await fetch(url, {
       ...{ headers, signal, mode: 'cors', credentials: 'omit', referrerPolicy: 'no-referrer' },
-      // The browser would keep a second copy of the files.
+      // Otherwise, the browser would keep a second copy of the files.
       cache: 'no-store',
     });
   } catch (cause) {

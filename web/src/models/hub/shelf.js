@@ -1,5 +1,5 @@
-// Where the parts of files are while a model is fetched: in memory, or in the browser's cache, which
-// survives a reload and needs no network.
+// Stores the parts of files while a model is fetched, either in memory or in the browser's cache.
+// The cache survives a reload and works without a network.
 
 import { reasons } from '../../texts/hub.js';
 
@@ -31,12 +31,12 @@ export function shelfInMemory() {
   };
 }
 
-/** The number of bytes that are there. @param {Beginning} beginning */
+/** Total size of the parts, in bytes. @param {Beginning} beginning */
 export const lengthOf = ({ parts }) => parts.reduce((sum, { size }) => sum + size, 0);
 
 /**
  * The cache with all kept models. Other pages on the same host have other caches.
- * @param {string} folder  of the page
+ * @param {string} folder  address of the page's folder
  */
 const cacheName = (folder) => `attn-models-${folder}`;
 
@@ -45,8 +45,8 @@ const folder = () => new URL('.', location.href).href;
 /** True if this browser can keep files. */
 export const canKeep = () => 'caches' in globalThis;
 
-// The entries of the cache have addresses in this page's folder at which there is nothing: one for
-// each model, with its listing, and one for each part of a file.
+// The cache has an entry for the listing of each model and an entry for each part of a file. The
+// addresses of the entries are in this page's folder, but the server has nothing there.
 const keyOf = (/** @type {string} */ path) => `${folder()}kept-models/${path}`;
 const listingKey = (/** @type {string} */ id) => keyOf(`${id}/listing`);
 const revisionKey = (/** @type {Listing} */ { id, revision }) => keyOf(`${id}/${revision}/`);
@@ -55,14 +55,14 @@ const partKey = (listing, file, part) =>
   `${revisionKey(listing)}${encodeURIComponent(file)}/${part}`;
 
 /**
- * Opens the place where a model is kept, with the parts that are already there.
+ * Opens the shelf of a model in the cache, with the parts that it already contains.
  * @param {Listing} listing
  * @returns {Promise<Shelf>}
  */
 export async function shelfInCache(listing) {
   const cache = await caches.open(cacheName(folder()));
   const shelf = shelfInMemory();
-  // Parts of other revisions are of no use.
+  // Parts of other revisions cannot be used.
   await removeFrom(cache, `${listing.id}/`, [listingKey(listing.id), revisionKey(listing)]);
   for (const { name } of listing.files) {
     for (let part = 0; ; part++) {
@@ -113,14 +113,14 @@ export async function keptModels() {
   );
 }
 
-/** Deletes a model from the cache, in all revisions. @param {string} id */
+/** Deletes all revisions of a model from the cache. @param {string} id */
 export const remove = async (id) =>
   removeFrom(await caches.open(cacheName(folder())), `${id}/`, []);
 
 /**
  * @param {Cache} cache
  * @param {string} path
- * @param {string[]} kept  beginnings of the addresses that stay
+ * @param {string[]} kept  prefixes of the addresses to keep
  */
 async function removeFrom(cache, path, kept) {
   for (const key of await cache.keys()) {

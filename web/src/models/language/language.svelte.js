@@ -132,7 +132,7 @@ export class Language {
   }
 }
 
-/** Resets the settings that name a model's tokens or parts. In another model, they name others. */
+/** Resets the settings that refer to a model's tokens or parts. Another model has other ones. */
 const forgetTokens = () => reset(['cuts', 'cutToken', 'silenced']);
 
 /**

@@ -47,7 +47,7 @@ export class Pages extends Layered {
   /** @type {{ key: string, logits: Float32Array, width: number, probabilities: number[], weights: Float32Array } | null} */
   #kept = null;
   /**
-   * Predictions without cuts and silenced parts.
+   * Predictions without cuts or silenced parts.
    * @type {{ key: string } & import('../changes.js').Run | null}
    */
   #unchanged = null;

@@ -246,7 +246,8 @@ export const lossCode = (given, { description }) =>
  * @param {Given & { at?: number, temperature: number, topK: number,
  *   cuts?: readonly import('../../core/cuts.js').Cut[],
  *   silenced?: readonly import('../../core/silence.js').Part[],
- *   silenceBy?: import('../../core/silence.js').Replacement }} given at: by default, the last one
+ *   silenceBy?: import('../../core/silence.js').Replacement }} given at: the position; by default, the
+ *   last one
  * @param {Facts} facts
  */
 export function nextWordCode({ at = Infinity, temperature, topK, ...given }, { description }) {

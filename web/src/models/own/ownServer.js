@@ -31,7 +31,7 @@ const mostTokens = 512;
 const mostKept = 2 ** 24;
 
 /**
- * Largest number of multiply-adds for the logits after all layers, which take a few seconds in the
+ * Largest number of multiply-adds for the logits after all layers. They take a few seconds in the
  * worker.
  */
 const mostLens = 8e9;
@@ -54,7 +54,7 @@ export class OwnModel {
    */
   #kept = [];
   /**
-   * Predictions without cuts and silenced parts.
+   * Predictions without cuts or silenced parts.
    * @type {{ key: string } & import('../changes.js').Run | null}
    */
   #unchanged = null;
