@@ -522,7 +522,7 @@ export class Attn {
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Hq, Nq, D), or the shape that `layout` or `numHeads` defines
-   * @param {Given<As, KeyValueCache<any>>} cache  with the same batch size and head dimension
+   * @param {Given<As, KeyValueCache<any>>} cache  a cache with the same batch size and head dimension
    * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>>} [options]
    * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Sums, Output>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
@@ -774,7 +774,7 @@ export class Attn {
    * @param {Given<As, ElementsLike | TensorHandle>} x  (B, H, N, D), (B, N, D) or (N, D), of any element type
    * @param {Given<As, TensorLike>} cosCache  (rows, rotaryDim/2) with `positionIds`; otherwise (N, rotaryDim/2) or (B,
    *   N, rotaryDim/2)
-   * @param {Given<As, TensorLike>} sinCache  of the same shape
+   * @param {Given<As, TensorLike>} sinCache  sines in the same shape
    * @param {Given<As, RotaryCacheOptions<Output>>} [options]
    * @returns {Gives<As, ResultOfType<As, Output>>} the shape of `x`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`

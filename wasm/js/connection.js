@@ -123,7 +123,7 @@ export class Connection {
 
   /**
    * @param {Worker} worker
-   * @param {number} startTimeout  in ms
+   * @param {number} startTimeout  timeout in ms
    */
   constructor(worker, startTimeout) {
     this.#worker = /** @type {any} */ (worker);

@@ -96,7 +96,7 @@ export class LayerNorm extends Layer {
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} x  (…, width), of any element type
-   * @param {Given<As, ElementsLike | TensorHandle>} y  of the same shape
+   * @param {Given<As, ElementsLike | TensorHandle>} y  numbers in the same shape
    * @param {Given<As, OutputTypeOption<Output>>} [options]
    * @returns {Gives<As, ResultOfType<As, Output>>} the shape of `x`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
@@ -146,7 +146,7 @@ export class AddNorm extends Layer {
    * @template {Asked} [N=undefined]
    * @overload
    * @param {Given<As, TensorLike>} x  (…, width)
-   * @param {Given<As, TensorLike>} y  of the same shape
+   * @param {Given<As, TensorLike>} y  numbers in the same shape
    * @param {Given<As, { dropout?: Dropout | number } & IntermediatesOption<N>>} [options]
    * @returns {Gives<As, OutputOrShown<As, N>>} the shape of `x`; with `intermediates`, an
    *   object with `output` and `intermediates`

@@ -110,7 +110,7 @@ export class Variable {
 
   /**
    * Returns the elementwise sum, for example for a residual connection.
-   * @param {Variable} other  with the same shape
+   * @param {Variable} other  a variable with the same shape
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */

@@ -301,7 +301,7 @@ export class TrainingAttn extends Attn {
    * The mean squared error, like torch.nn.functional.mse_loss. With tensors, nothing is recorded.
    * @overload
    * @param {Variable} prediction
-   * @param {Variable | TensorLike} target  with the shape of `prediction`
+   * @param {Variable | TensorLike} target  targets in the shape of `prediction`
    * @param {MseLossOptions} [options]
    * @returns {Variable} the loss, one number
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
@@ -310,7 +310,7 @@ export class TrainingAttn extends Attn {
    * @template {boolean} [Gradient=false]
    * @overload
    * @param {TensorLike} prediction
-   * @param {TensorLike} target  with the shape of `prediction`
+   * @param {TensorLike} target  targets in the shape of `prediction`
    * @param {MseLossOptions & NeedGradientOption<Gradient>} [options]
    * @returns {LossResult<As, Gradient>} `gradient` is the gradient with respect to the prediction
    */

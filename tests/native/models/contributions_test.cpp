@@ -307,7 +307,7 @@ TEST(UnembedTest, an_earlier_layer_gives_the_logits_of_a_patched_model) {
   EXPECT_TRUE(attn_test::same_bits(values_of(got), values_of(want)));
 }
 
-TEST(UnembedErrorTest, shapes_and_missing_layers_are_errors) {
+TEST(UnembedErrorTest, wrong_shapes_and_missing_layers_are_errors) {
   const RecordedPredictor gpt = model_named("gpt2");
   OwnedTensor x({2, gpt.model.d_model()}), logits({3, gpt.model.options().vocab_size});
   logits.fill(7);

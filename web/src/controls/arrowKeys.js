@@ -29,8 +29,8 @@ export function neighbour(boxes, from, key) {
 }
 
 /**
- * Moves the focus between the buttons of a group by arrow keys, Home and End. Handles the group's
- * `keydown` event.
+ * Moves the focus between the buttons of a group with the arrow keys, Home and End. Handles the
+ * group's `keydown` event.
  * @param {KeyboardEvent} event
  */
 export function moveFocus(event) {

@@ -2,7 +2,7 @@
  * Computes a − b element by element.
  * @template {{ data: Float32Array }} T a tensor or a matrix
  * @param {T} a
- * @param {T} b of the same shape
+ * @param {T} b a tensor or a matrix of the same shape
  * @returns {T}
  */
 export function difference(a, b) {
@@ -14,7 +14,7 @@ export function difference(a, b) {
 /**
  * The largest |a − b| over all elements; NaN if any difference is NaN.
  * @param {ArrayLike<number>} a
- * @param {ArrayLike<number>} b of the same length
+ * @param {ArrayLike<number>} b an array of the same length
  */
 export function maxAbsDifference(a, b) {
   let largest = 0;

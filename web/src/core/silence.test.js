@@ -12,7 +12,7 @@ test('switching the same part twice switches it on again', () => {
   assert.deepEqual(switched(both, { layer: 0, part: 'layer' }, 1), [{ layer: 0, part: 'layer' }]);
 });
 
-test('a whole layer is silenced by its attention and its feed-forward network', () => {
+test('silencing a layer silences its attention and its feed-forward network', () => {
   const parts = [head, { layer: 0, part: /** @type {const} */ ('layer') }];
   assert.deepEqual(ablateOf(parts, 'mean', 'encoder.'), [
     { name: 'encoder.layers.1.self_attn.head_output', head: 2, replacement: 'mean' },

@@ -27,7 +27,7 @@ const closePairs = 32;
  * The measurements of a scheme. A scheme that is only a bias lacks `closest`, `residuals` and
  * `varying`, which measure an encoding.
  * @typedef {object} Measures
- * @property {Profile} profile of the dot products of rows, or of the bias of the first head
+ * @property {Profile} profile profile of the dot products of rows, or of the bias of the first head
  * @property {{ distance: number, pair: [number, number], length: number }} [closest] the two
  *   closest rows, their distance, and the root mean square of the rows' lengths
  * @property {Float32Array} [residuals] for each shift δ = 1, 2, …, the share of the shifted rows

@@ -58,7 +58,7 @@ export const texts = {
   ],
   /** How the parameters were set. @type {Record<string, string>} */
   setBy: { spelling: 'set by hand', xavier: 'at random', decoder: 'before training' },
-  /** @param {{ one: string, other: string }} pair of words */
+  /** @param {{ one: string, other: string }} pair pair of words */
   letter: ({ one, other }) => `“${one}” finds “${other}” only because they share a letter.`,
   /** Sentences that explain how the parameters were set. The keys are as in `setBy`. */
   parameters: {

@@ -188,9 +188,9 @@ class ATTN_API LanguageModel : public Module {
   /// Splits the logit of token `target` after token `position` of `ids` (N) into the contributions
   /// of the embedding, the heads, the feed-forward networks and the biases. They add up to the
   /// logit before final_softcap. The call may only set attention, positions and token_types. Throws
-  /// the errors of forward(), kInvalidArgument for a position or target out of range or another
-  /// option of the call, and kUnsupported for models with a `transform`, or with layers that have
-  /// neither norm_first nor norm_outputs.
+  /// the errors of forward(), kInvalidArgument if the position or target is out of range or the
+  /// call sets another option, and kUnsupported if the model has no output layer, has a
+  /// `transform`, or has layers with neither norm_first nor norm_outputs.
   Contributions contributions(const IdView& ids, std::int64_t target, std::int64_t position,
                               const LanguageModelCall& call = {},
                               Context& context = Context::default_context()) const;

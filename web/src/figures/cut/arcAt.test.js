@@ -18,7 +18,7 @@ test('the arc under the pointer is found at both ends and in the middle', () => 
   assert.equal(arcAt({ x: 0, y: 12 }, arcs, size), arcs[0]);
 });
 
-test('where arcs meet, the strongest one is found, and far away none', () => {
+test('where arcs meet, the strongest one is found, and far from all arcs, none', () => {
   assert.equal(arcAt({ x: 0, y: 50 }, arcs, size), arcs[1]);
   assert.equal(arcAt({ x: 50, y: 90 }, arcs, size), null);
   assert.equal(arcAt({ x: 50, y: 50 }, [], size), null);

@@ -8,7 +8,7 @@ const lines = [
   ['scores', 'scaled', 'capped', 'masked', 'weights', 'head', 'output'],
 ];
 
-test('in a wide window each line of panels fits into one line', () => {
+test('in a wide window, each line of panels fits into the figure', () => {
   for (const available of [1000, 1100, 1326, 1800]) {
     for (const capped of [false, true]) {
       for (const length of [1, 6, 12, 60]) {
@@ -24,7 +24,7 @@ test('in a wide window each line of panels fits into one line', () => {
   }
 });
 
-test('in a window of medium width, three panels are as wide as the input', () => {
+test('in a window of medium width, each line of panels fills the figure', () => {
   const { widths, gutter, named } = layOut(800, 6, false);
   const sum = gutter + widths.q + widths.k + widths.v + 2 * gap;
   assert.ok(sum <= 800 && sum > 790, String(sum));

@@ -98,7 +98,7 @@ test('names and addresses of models are understood', () => {
   assert.throws(() => idOf('https://hub.test', 'https://other.test/a/b'), /only from hub\.test/);
 });
 
-test('sizes are written in megabytes', () => {
+test('file sizes have a suitable unit', () => {
   assert.deepEqual([700, 66_000, 2_340_000, 548_105_171, 5e9].map(sizeOf), [
     '< 1\u00a0kB',
     '66\u00a0kB',

@@ -25,7 +25,7 @@ import { even, firstQuery, reversed, sharesOf, twinsOf } from './patterns.js';
  * @property {Shares[]} shares shares of each head
  *
  * @typedef {object} Sentence facts about the measurement
- * @property {number} length in tokens
+ * @property {number} length number of tokens
  * @property {number} numLayers
  * @property {boolean} causal
  * @property {number} queries number of queries on which previous, first and place are measured
