@@ -37,7 +37,7 @@ export const kMaxElementsBytes = { brotli: 70_000 };
  * and `hub` with the dialog that opens one.
  */
 export const kMaxSiteBytes = {
-  page: { brotli: 388_700, gzip: 442_000 },
+  page: { brotli: 392_000, gzip: 446_000 },
   walk: { brotli: 12_000, gzip: 13_000 },
   picture: { brotli: 6_600, gzip: 7_200 },
   outlines: { brotli: 62_000, gzip: 80_000 },

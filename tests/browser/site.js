@@ -128,9 +128,10 @@ export class Site {
    * permissions.
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions} [options]
+   * @param {number} [attempts] for a browser that stops rendering a page
    * @returns {Promise<Page>}
    */
-  async visit(fragment = '', options = {}) {
+  async visit(fragment = '', options = {}, attempts = 3) {
     fragment = versioned(fragment);
     const {
       viewport = kViewport,
@@ -167,19 +168,20 @@ export class Site {
     );
     // Chromium sometimes stops rendering a page permanently.
     const isLost = async () =>
-      (await Promise.race([framesOf(page), delay(10_000, '')])) === 'frames are missing';
+      (await Promise.race([framesOf(page), delay(10_000, '', { ref: false })])) ===
+      'frames are missing';
     if (!(await isLost())) {
       try {
         await shows(page, fragment);
         return page;
       } catch (error) {
-        if (!(await isLost())) throw error;
+        if (attempts === 1 || !(await isLost())) throw error;
       }
     }
     console.error(`${page.url()} no longer draws frames`);
     this.#shared.delete(key);
     await page.context().close();
-    return this.visit(fragment, options);
+    return this.visit(fragment, options, attempts - 1);
   }
 
   /**

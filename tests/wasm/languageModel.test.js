@@ -565,6 +565,7 @@ test('calls_for_contributions_and_unembed_explain_their_errors', async () => {
   for (const [call, code, message] of /** @type {const} */ ([
     [() => model.contributions([1, 2], vocabSize), 'invalid_argument', /^target: .*a token id/],
     [() => model.contributions([1, 2], -1), 'invalid_argument', /^target/],
+    [() => model.contributions([], 0), 'invalid_argument', /^tokens: got 0, needs at least one/],
     [() => model.contributions([1, 2], 0, { position: 2 }), 'invalid_argument', /needs 0 to 1/],
     [() => model.contributions([1, 2], 0, wrong), 'invalid_argument', /ablate/],
     [() => model.contributions(batch, 0), 'shape_mismatch', /^ids/],

@@ -50,7 +50,7 @@ export const kContributionOptions = { position: true, attention: true, positions
  * @returns {Contributions}
  */
 export function computeContributions(call, options, shape, sizes, heads, compute) {
-  const { position = shape[0] - 1, attention = {}, positions } = options;
+  const { position = Math.max(0, shape[0] - 1), attention = {}, positions } = options;
   checkInteger('position', position, 0);
   /** @type {CheckedLayerCall} */
   const checked = {

@@ -71,6 +71,7 @@ __attribute__((noinline)) double move_before_norm(const Module& stack, const std
 
 void require_position(std::int64_t position, std::int64_t length) {
   if (position >= 0 && position < length) return;
+  if (length == 0) validation::fail_value("tokens", 0, {"at least one"});
   validation::fail_value("position", position, {"0 to ", length - 1});
 }
 

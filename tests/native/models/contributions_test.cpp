@@ -268,6 +268,8 @@ TEST(ContributionsErrorTest, every_error_names_its_argument) {
                              std::to_string(n - 1));
   EXPECT_EQ(error(0, -1),
             "invalid_argument: position: got -1, needs 0 to " + std::to_string(n - 1));
+  EXPECT_EQ(error_of([&] { (void)gpt.model.contributions(std::vector<std::int64_t>(), 0, 0); }),
+            "invalid_argument: tokens: got 0, needs at least one");
   const attn::Interventions none;
   EXPECT_EQ(error(0, 0, {.interventions = &none}),
             "invalid_argument: contributions: got a cache, results or interventions, needs none; "

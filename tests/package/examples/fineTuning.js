@@ -34,10 +34,10 @@ reader.dispose();
 
 // The same layers, in the module that trains.
 const attn = await load({ training: true });
-const { dModel, numHeads, numKvHeads, headDim, dimFeedforward } = sizes;
+const { dModel, numHeads, numKvHeads, headDim, dimFeedforward, activation } = sizes;
 const encoder = new attn.TransformerEncoder({
   ...{ numLayers: layers.length, dModel, numHeads, numKvHeads, headDim, dimFeedforward },
-  ...{ activation: 'silu', gatedFeedForward: true, normFirst: true, finalNorm: true, bias: false },
+  ...{ activation, gatedFeedForward: true, normFirst: true, finalNorm: true, bias: false },
   ...{ rmsNorm: { eps: normEps }, positions: { rotary: { rotaryDim, base: rotaryBase } } },
 });
 const embedding = new attn.Embedding({ numEmbeddings: vocabSize, embeddingDim: dModel });
@@ -54,7 +54,7 @@ const optimizer = new attn.AdamW(model, { lr: 1e-3, weightDecay: 0 });
 const tape = new attn.Tape();
 for (let step = 0; step < Number(steps); ++step) {
   const most = Math.max(0, all.length - 1 - length);
-  const start = most && (step * length) % most;
+  const start = Math.min(most, (step * length) % (most + length));
   const ids = all.slice(start, start + length);
   const targets = all.slice(start + 1, start + 1 + length);
   tape.clear();
