@@ -1,7 +1,7 @@
 // A local server that imitates the parts of huggingface.co that the page uses. It lists the files
 // of a model, sends small files itself, and redirects requests for weights to a second server on
-// another port. Both servers allow all origins, answer range requests, and expose the same headers
-// as huggingface.co and its download servers. Like these, they reject preflight requests.
+// another port. Like huggingface.co and its download servers, both servers allow all origins, answer
+// range requests, reject preflight requests, and expose the same headers.
 
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -95,7 +95,7 @@ export class Hub {
     }
   }
 
-  /** The requests for weights. */
+  /** The `Range` headers of the requests for weights. */
   get ranges() {
     return this.asked
       .filter(({ server, method }) => server === 'files' && method === 'GET')
@@ -113,7 +113,6 @@ export class Hub {
     response.setHeader('Access-Control-Allow-Origin', request.headers.origin ?? this.address);
     response.setHeader('Access-Control-Expose-Headers', kHubExposes);
     response.setHeader('Vary', 'Origin');
-    // The hub rejects preflight requests.
     if (request.method === 'OPTIONS') return void response.writeHead(404).end();
     const { pathname } = new URL(request.url ?? '', this.address);
     const [, api, id] = /^\/(api\/models\/)?([^/]+\/[^/]+)/.exec(pathname) ?? [];

@@ -34,7 +34,7 @@ export const kMaxElementsBytes = { brotli: 70_000 };
  * shows a program, `training` when models are trained, `language` with the language model, `wall`
  * with the picture of all heads, `lens` with the figures that show what each layer adds, `invent`
  * when the reader invents a positional encoding, `models` and `own` when the reader opens a model,
- * and `hub` with the dialog that opens one.
+ * and `hub` with the dialog in which the reader chooses a model.
  */
 export const kMaxSiteBytes = {
   page: { brotli: 392_000, gzip: 446_000 },

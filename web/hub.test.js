@@ -4,7 +4,7 @@ import { test } from 'node:test';
 
 import { hub } from './hub.js';
 
-/** Prints the hosts that a page may contact, and the hub that the page's code knows. */
+/** Prints the hosts that the policy allows, and the list of hosts in the page's code. */
 const program = `
   const { default: configOf } = await import('./vite.config.js');
   const { plugins, define } = configOf({ command: 'build' });
@@ -23,7 +23,7 @@ function built(env) {
   return JSON.parse(`${output}`);
 }
 
-test('one list sets the policy and the hub that the page knows', () => {
+test('the policy and the page’s code use the same list of hosts', () => {
   const { address = '', redirects = [] } = hub ?? {};
   assert.deepEqual(built({}), [`'self' ${address} ${redirects.join(' ')}`, JSON.stringify(hub)]);
 });

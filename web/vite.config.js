@@ -72,8 +72,8 @@ const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fi
 export const sources = (command) => [
   svelte({
     configFile: false,
-    // No library contains Svelte components, so this option is not needed. With it, Vite would
-    // prepare all libraries again at each start.
+    // Only libraries with Svelte components need this option, and the page uses none. With it, Vite
+    // would prebundle all libraries again at each start.
     prebundleSvelteLibraries: false,
     // The built page has short class names. On the dev server, class names depend on file names
     // instead, for hot updates.

@@ -76,7 +76,7 @@ test('a cut changes the prediction by the stated amount, is in the link and can 
   await becomes(() => changeIn(page), 0);
 });
 
-/** The divergences of the predictions after each token. @param {Locator} figure */
+/** How much the prediction after each token changes, as a divergence. @param {Locator} figure */
 const divergencesIn = (figure) =>
   figure
     .locator('[data-divergence]')
@@ -84,7 +84,7 @@ const divergencesIn = (figure) =>
       all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.divergence)),
     );
 
-test('a click on an arc cuts it, and only predictions after its query change', async () => {
+test('a click on an arc cuts it, and no prediction before its query changes', async () => {
   const page = await site.visit(`${link}&layer=2`);
   const arcs = figureOf(page).locator('svg[data-arcs]');
   await arcs.waitFor();
@@ -193,7 +193,7 @@ test('switches silence parts of the model, work with the keyboard, and are kept 
   await becomes(() => figure.locator('[data-value]').count(), 15);
   const change = () => figure.locator('[data-change]').getAttribute('data-change').then(Number);
   await becomes(change, 0);
-  // Silencing a head alone changes the log-probability by the number in the list.
+  // Silencing only this head changes the log-probability by the number in the list.
   const listed = Number(
     await figure
       .getByRole('button', { name: /^layer 1, head 2/ })
@@ -273,7 +273,7 @@ test('silencing the parts of a larger model shows progress and can be stopped', 
   await stop.waitFor({ state: 'detached' });
   const parts = await done();
   assert.ok(parts < 120, `${parts}`);
-  // The result so far stays, and the model answers other questions.
+  // The results so far remain, and the model still responds.
   await figure.locator('[data-part="11.layer"]').click();
   await figure.getByText(/with silenced parts\. Its log-probability changes/).waitFor();
   await becomes(done, parts);

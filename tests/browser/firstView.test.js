@@ -110,7 +110,7 @@ test('the bar stays in place when the fonts arrive', async (context) => {
     return { tops, isInstalled };
   };
   const before = await places(false);
-  // The sizes of the other fonts were measured once, with fonts that this machine may lack.
+  // first.css also scales other installed fonts, but the test needs one that this machine has.
   if (!before.isInstalled) return context.skip('needs DejaVu Serif');
   assert.deepEqual(before.tops, (await places(true)).tops);
 });

@@ -305,8 +305,8 @@ test('a model can be closed, hidden and shown again, and a link or a reload show
 });
 
 /**
- * Returns all settings, from the address and from every control that is near the window, without
- * the dialog.
+ * Returns all settings: the address, and the state of every control that is near the window, except
+ * in the dialog.
  * @param {Page} page
  */
 const settingsOf = (page) =>

@@ -73,7 +73,8 @@ test('opening your own model loads few additional bytes', (context) => assertSma
 test('opening a model by its name loads few additional bytes', (context) =>
   assertSmall(context, 'hub'));
 test('the wall of all heads loads few additional bytes', (context) => assertSmall(context, 'wall'));
-test('what each layer adds loads few additional bytes', (context) => assertSmall(context, 'lens'));
+test('the figures of what each layer adds load few additional bytes', (context) =>
+  assertSmall(context, 'lens'));
 test('inventing an encoding loads few additional bytes', (context) =>
   assertSmall(context, 'invent'));
 test('exporting pictures loads few additional bytes', (context) => assertSmall(context, 'picture'));
@@ -90,7 +91,7 @@ test('the policy allows nothing but the page itself and WebAssembly', async () =
     .getAttribute('content');
   assert.match(policy ?? '', /default-src 'none'/);
   assert.match(policy ?? '', /script-src 'self' 'wasm-unsafe-eval';/);
-  // byName.test.js checks the hosts in connect-src, which are contacted only if the reader agrees.
+  // The page contacts the hosts in connect-src only if the reader agrees. byName.test.js checks them.
   const others = policy?.replace(/connect-src [^;]*/, '') ?? '';
   assert.doesNotMatch(others, /unsafe-inline|'unsafe-eval'|https?:|data:|\*/);
 });

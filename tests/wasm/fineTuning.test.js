@@ -72,8 +72,8 @@ const open = (name) =>
   );
 
 /**
- * The mean loss of the predictions of all tokens except the first.
- * @param {Float32Array} logits  (N, V) or longer
+ * The mean loss over all tokens except the first, for which there is no prediction.
+ * @param {Float32Array} logits  (N, V)
  */
 function lossOf(logits) {
   const size = recorded.length / ids.length;

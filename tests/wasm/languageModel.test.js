@@ -523,8 +523,8 @@ test('interventions_change_the_predictions_of_a_model', async () => {
 
 test('contributions_add_up_to_the_logit_and_unembed_reads_every_layer', async () => {
   const ids = [1, 5, 3, 7];
-  // Gemma 2 normalises outputs and has a final softcap, and OLMo 2 has only
-  // norms of outputs.
+  // Gemma 2 normalises the inputs and outputs of sublayers and has a final softcap. OLMo 2
+  // normalises only the outputs.
   for (const name of ['gpt2', 'gpt_neox', 'gemma2', 'olmo2', 'llama']) {
     const model = await attn.loadModel(filesOf(name));
     const numLayers = model.layers.length;
@@ -575,7 +575,7 @@ test('calls_for_contributions_and_unembed_explain_their_errors', async () => {
   }
   model.dispose();
   const bert = await attn.loadModel(filesOf('bert'));
-  assert.throws(() => bert.contributions([1, 2], 0), error('unsupported', /norms first/));
+  assert.throws(() => bert.contributions([1, 2], 0), error('unsupported', /outputs do not add up/));
   bert.dispose();
 });
 

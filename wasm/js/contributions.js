@@ -13,27 +13,28 @@ import { readOptions } from './options.js';
 
 /**
  * @typedef {object} LayerContributions
- * @property {Float64Array} heads  for each head, its output without the bias of the output projection
- * @property {number} feedForward  the feed-forward network, with its biases
+ * @property {Float64Array} heads  each head's output, without the bias of the output projection
+ * @property {number} feedForward  the feed-forward network, with all biases
  */
 
 /**
- * The parts that add up to a logit: direct logit attribution (Elhage et al. 2021, A Mathematical Framework for
- * Transformer Circuits). The final norm's scale is fixed at its value, so the logit is a linear function of the
- * residual stream, which is the sum of all parts. A contribution is not the effect of removing the part, because
- * later layers would react to that. To measure the effect, use `ablate`.
+ * A logit split into parts that add up to it. This is direct logit attribution (Elhage et al. 2021, A Mathematical
+ * Framework for Transformer Circuits). If the final norm's scale is treated as a constant, the logit is a linear
+ * function of the residual stream, which is the sum of all parts. A contribution is not the effect of removing the
+ * part: without it, later layers and the norm's scale would change, too. To measure that effect, use `ablate`.
  * @typedef {object} Contributions
  * @property {number} embedding  the input of the first layer, including positions
  * @property {readonly LayerContributions[]} layers
- * @property {number} bias  biases of attention's output projections, of norms and of the output layer
+ * @property {number} bias  biases of attention's output projections, of the norms after them, of the final norm, and of
+ *   the output layer
  * @property {number} total  the value that the parts add up to, computed from the output of the last layer. For a
  *   language model, this is the logit before the final softcap
  */
 
 /**
  * @typedef {object} ContributionOptions
- * @property {number} [position]  the last token by default
- * @property {ScoreOptions & ExclusionOptions} [attention]  for every layer
+ * @property {number} [position]  position of the row, by default the last one
+ * @property {ScoreOptions & ExclusionOptions} [attention]  options for the attention of every layer
  */
 
 /** @type {Names<ContributionOptions & PositionsOption>} */

@@ -344,7 +344,8 @@ export class LanguageModel extends Layer {
    * @param {number} target  id of the token
    * @param {ContributionOptions & PositionsOption} [options]
    * @returns {Contributions}
-   * @throws {AttnError} like `forward`; `unsupported` if layers normalise the residual stream, as in BERT
+   * @throws {AttnError} like `forward`; `unsupported` if layers normalise the residual stream, as in BERT, or if the
+   *   model has no output layer
    */
   contributions(ids, target, options = {}) {
     const tensor = this.#checkIds(ids);

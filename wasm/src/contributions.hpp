@@ -7,8 +7,8 @@
 
 namespace attn::wasm {
 
-/// All numbers in one array: the embedding, the bias, the total, and the heads and the feed-forward
-/// network of each layer.
+/// Returns all numbers in one array: embedding, bias and total, then for each layer its heads and
+/// its feed-forward network.
 inline Sizes flat(const Contributions& all) {
   std::vector<double> numbers = {all.embedding, all.bias, all.total};
   for (const Contributions::Layer& layer : all.layers) {

@@ -114,7 +114,7 @@ template <class Isa>
 __attribute__((noinline)) void multiply_by_scales(const StoredRows& rows, index first, index count,
                                                   float* x) noexcept {
   const float* const scales = rows.scales + first * rows.scale_row;
-  // If rows are widened, this loop takes little time in comparison.
+  // With stride 1, the compiler vectorises the loop. If rows are widened, this hardly matters.
   if (kDotsBytes<Isa> && rows.scale_row == 1) {
     for (index j = 0; j < count; ++j) x[j] *= scales[j];
   } else {

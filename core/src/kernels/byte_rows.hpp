@@ -5,9 +5,10 @@
 // the weights are therefore rounded to 24-bit integers, relative to the largest magnitude, and each
 // integer is split into three bytes. Sums of products of bytes are exact.
 //
-// Rounding changes each element of the scaled query by at most 2^-22 of the largest magnitude in
-// the query. A weight includes the scale of its value. Rounding changes it by at most 2^-25 of the
-// largest weight in a block of kRowBlockKeys keys, plus 2^-22 of its own magnitude.
+// Rounding changes each element of the scaled query by at most 2^-22 times the largest magnitude in
+// the query. A weight is first multiplied by the scale of its value. Rounding changes the product
+// by at most 2^-25 times the largest product in a block of kRowBlockKeys keys, plus 2^-22 times its
+// own magnitude.
 //
 // Keys and values are not widened. Four rows are interleaved, so that one vector contains the same
 // columns of all four rows.
@@ -28,7 +29,7 @@ namespace attn::kernels {
 /// - dot_bytes(a, b, c): multiplies the unsigned bytes of a by the signed bytes of b, and adds four
 ///   products to each integer of c.
 /// - load_row(from), load_row(from, count): loads a vector of bytes. With `count`, only the first
-///   `count` bytes are loaded, and the others are zero. `count` may be larger than a vector.
+///   `count` bytes are loaded, and the others are zero. `count` may exceed the length of a vector.
 /// - store_low_bytes(words, to): stores the lowest byte of each lane.
 /// - spread_column<c>(x): copies lane c of each part to all lanes of the part.
 /// - transpose_words(x): in each part, transposes the 4 × 4 matrix of lanes.

@@ -80,7 +80,7 @@ void require_residual_sum(const TransformerEncoder& stack) {
     if (layer.options().norm_first || layer.options().norm_outputs) continue;
     validation::fail(ErrorCode::kUnsupported, "norm_first",
                      {"layers that normalise the residual stream after each sum"},
-                     {"layers with norms first, because only their outputs add up"});
+                     {"layers that do not, because otherwise their outputs do not add up"});
   }
 }
 

@@ -276,7 +276,7 @@ TEST(ContributionsErrorTest, every_error_names_its_argument) {
             "the call only takes attention, positions and token types");
   EXPECT_EQ(error_of([&] { (void)bert.model.contributions(bert.ids, 0, 0); }),
             "unsupported: norm_first: got layers that normalise the residual stream after each "
-            "sum, needs layers with norms first, because only their outputs add up");
+            "sum, needs layers that do not, because otherwise their outputs do not add up");
 }
 
 TEST(UnembedTest, the_last_layer_gives_the_logits_with_the_same_bits_in_every_family) {

@@ -1,4 +1,4 @@
-// Fine-tunes a Llama model (Llama 2, TinyLlama, SmolLM) on a text, and saves it in its own format.
+// Fine-tunes a Llama model (Llama 2, TinyLlama, SmolLM) on a text, and saves it in the same format.
 //
 //   node fineTuning.js <folder of the model> <file with token ids> <new folder> [<steps>]
 
@@ -27,7 +27,7 @@ const opened = await reader.loadModel(files, { weightType: 'float32' });
 const { family, vocabSize, layers, tied } = opened.description;
 const { normEps, rotaryDim, rotaryBase, rotaryScaling, ...sizes } = layers[0];
 if (family !== 'llama' || rotaryScaling || !rotaryDim || !rotaryBase) {
-  throw new Error('This example needs a plain Llama model.');
+  throw new Error('This example needs a Llama model without scaled rotary positions.');
 }
 const weights = opened.stateDict();
 reader.dispose();
@@ -48,7 +48,7 @@ for (const [name, layer] of Object.entries(model)) {
   layer.loadStateDict(weights, { prefix: `${name}.` });
 }
 
-// Each step reads one passage of the text, and predicts each of its tokens from the tokens before.
+// Each step reads one passage of the text, and predicts each token from the tokens before it.
 const all = readFileSync(text, 'utf8').trim().split(/\s+/).map(Number);
 const optimizer = new attn.AdamW(model, { lr: 1e-3, weightDecay: 0 });
 const tape = new attn.Tape();
@@ -68,7 +68,7 @@ for (let step = 0; step < Number(steps); ++step) {
   if (step % 10 === 0 || step === Number(steps) - 1) console.log(step, loss.item());
 }
 
-// Saves the weights under the names that Llama's files use, so any program for Llama can open them.
+// Saves the weights under the names that Llama's files use, so that other programs can open them.
 /** @type {[RegExp, string][]} */
 const names = [
   [/^embedding\./, 'model.embed_tokens.'],

@@ -1,6 +1,6 @@
 /**
- * Returns the index of the box to which an arrow key, Home or End leads. The boxes are laid
- * out in lines.
+ * Returns the index of the box to which an arrow key, Home or End moves the focus. The boxes are
+ * laid out in lines.
  * @param {readonly { left: number, top: number }[]} boxes
  * @param {number} from
  * @param {string} key

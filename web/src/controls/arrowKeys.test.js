@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { neighbour } from './arrowKeys.js';
 
-test('arrow keys lead to the next picture in a line and to the nearest in the next line', () => {
+test('arrow keys move to the next box in a line and to the nearest box in the next line', () => {
   const boxes = [0, 10, 20].flatMap((left) => [{ left, top: 0 }]).concat([{ left: 4, top: 9 }]);
   assert.equal(neighbour(boxes, 0, 'ArrowRight'), 1);
   assert.equal(neighbour(boxes, 0, 'ArrowLeft'), 0);

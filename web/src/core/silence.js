@@ -13,7 +13,8 @@ export const isSame = (a, b) => a.layer === b.layer && a.part === b.part;
  * Silences a part, or switches it on again if it is already silenced.
  * @param {readonly Part[]} silenced
  * @param {Part} part
- * @param {number} most largest number of silenced parts; the oldest are switched on again
+ * @param {number} most largest number of silenced parts; if there are more, the oldest are switched
+ *   on again
  * @returns {Part[]}
  */
 export function switched(silenced, part, most) {

@@ -95,10 +95,10 @@ function neighbours({ data, rows, columns }) {
 }
 
 /**
- * Returns the selected token if it exists. Otherwise, prefers words that occurred before, and then
- * words that are a single token. Among these, prefers words in the second half of the sentence,
- * because they can attend to more keys. Returns the word that gives the largest weight to another
- * token.
+ * Returns the selected token if it exists. Otherwise, returns the token that gives the largest
+ * weight to another token. Considers only words that occurred before; if there are none, words that
+ * are a single token; and if there are none, all tokens. In each case, prefers the second half of
+ * the sentence, whose tokens can attend to more keys.
  * @param {Matrix} weights
  * @param {import('./sentence.js').Given} given
  */

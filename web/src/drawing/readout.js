@@ -6,7 +6,8 @@ const key = Symbol('readout');
 export const setReadoutId = (id) => void setContext(key, id);
 
 /**
- * The id that a component around this one has set. If there is none, pass ids as properties.
+ * Returns the id that an enclosing component has set. Without such a component, pass ids as
+ * properties instead.
  * @returns {string}
  */
 export const readoutId = () => getContext(key);

@@ -13,7 +13,7 @@ export class Asked {
   /** @type {{ model: Model, given: Given, answer: Answer } | null} */
   shown = $state.raw(null);
   problem = $state('');
-  /** Whether an answer is awaited. */
+  /** True until the model has answered. */
   busy = $state(false);
   #model;
   #question;

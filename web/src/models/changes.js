@@ -13,7 +13,7 @@ const rowOf = (logits, rows, row) =>
 /**
  * How far the prediction after each token moves: the Kullback–Leibler divergence between the
  * predictions before and after, in nats, and the change of the log-probability of the token that
- * does come next.
+ * actually comes next.
  * @param {Float32Array} before logits, (n, V)
  * @param {Float32Array} after
  * @param {readonly number[]} ids (n)
@@ -63,8 +63,8 @@ export function changeAnswer(before, after, { ids, token }, likeliest, label) {
 }
 
 /**
- * Silences one part after another, and compares the log-probabilities of the followed token. Yields
- * the answer so far after each part.
+ * Silences each part alone, and compares the log-probabilities of the followed token. Yields the
+ * answer so far before each part.
  * @param {object} model
  * @param {readonly number[]} model.heads number of heads of each layer
  * @param {string} [model.path] path of the encoder, with a dot at the end

@@ -93,7 +93,7 @@ import { Kept } from '../work/kept.js';
  * @property {import('../core/silence.js').Replacement} replacement
  * @property {number} token the followed token; −1 for the most probable one
  * @property {number} drawn number of predictions
- * @typedef {object} Moved how the prediction after a token moves
+ * @typedef {object} Moved how much the prediction after a token changes
  * @property {number} divergence Kullback–Leibler divergence, in nats
  * @property {number | null} change the change of the log-probability of the token that comes next;
  *   null after the last token

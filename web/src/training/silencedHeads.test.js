@@ -1,6 +1,7 @@
-// Checks for a trained model that silencing one of the two heads of the induction circuit costs the
-// most in almost every sequence. The two heads are found by what they attend to. The model was
-// trained like a lane of the page. To train it again, which takes some minutes:
+// Silences each head of a trained model. In almost every sequence, the head that costs the most
+// log-probability must be one of the two heads of the induction circuit. The test identifies these
+// heads by what they attend to. The model was trained like a lane of the page. To train it again,
+// which takes some minutes:
 //
 //   RECORD=1 node --test web/src/training/silencedHeads.test.js
 
@@ -27,13 +28,13 @@ const options = {
   ...{ rate: 3e-3, seed: 1 },
 };
 /**
- * Number of steps of training. Early in training, several heads of the first layer share the same
- * role, so that silencing one of them costs little.
+ * Number of training steps. Early in training, several heads of the first layer have the same role,
+ * so silencing one of them costs little.
  */
 const steps = 1300;
 const recorded = new URL('recorded/induction.safetensors', import.meta.url);
 
-/** The bits of a float16, without subnormal numbers. @param {number} value */
+/** Returns the bits of a float16. Subnormal numbers become 0. @param {number} value */
 function halfBits(value) {
   const bits = new Uint32Array(Float32Array.of(value).buffer)[0];
   const magnitude = (bits & 0x7fffffff) + 0x1000 - (112 << 23);
@@ -91,7 +92,7 @@ test('silencing one of the two heads of the induction circuit costs the most log
     ids,
     (at) => targets[at] !== ignored,
   );
-  /** The head with the highest score of one kind. @param {'previous' | 'followed'} name */
+  /** The head with the highest score of this kind. @param {'previous' | 'followed'} name */
   const headWith = (name) =>
     scores.reduce((best, each, head) => (each[name] > scores[best][name] ? head : best), 0);
   const circuit = [headWith('previous'), headWith('followed')];

@@ -207,7 +207,7 @@ class ATTN_API LanguageModel : public Module {
                                      Context& context = Context::default_context()) const;
 
  private:
-  /// Implements both forward() functions. Exactly one of `ids` and `x` is none.
+  /// Implements both forward() functions. Either `ids` or `x` is none.
   void run(const IdView& ids, const ConstTensor& x, const Tensor& logits,
            const LanguageModelCall& call, Context& context, bool check_overflow = true) const;
   /// Applies the layers after the final norm to `x` (B, n, E) and writes `logits` (B, n, V). `wide`

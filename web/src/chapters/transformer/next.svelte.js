@@ -113,7 +113,7 @@ export class Next {
    * @param {number} count
    * @param {(text: string) => boolean} onText receives the text that each token appends; returns
    *   whether to continue
-   * @param {AbortSignal} leaving aborts the writing
+   * @param {AbortSignal} leaving stops the writing when it is aborted
    */
   async write(count, onText, leaving) {
     const controller = new AbortController();

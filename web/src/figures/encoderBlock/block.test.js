@@ -11,7 +11,7 @@ test('the area of a region starts at the corner of the picture', () => {
   assert.deepEqual(area, { x: 10, y: 20, width: 20, height: 10 });
 });
 
-test('a path around a part runs along the picture and then along the part', () => {
+test('a path that leaves out a part runs around the picture and then around the part', () => {
   assert.equal(pathAround(box, null), 'M0 0H40V30H0Z');
   const part = { x: 10, y: 20, width: 20, height: 10 };
   assert.equal(pathAround(box, part), 'M0 0H40V30H0ZM10 20h20v10h-20Z');

@@ -24,8 +24,8 @@ export function tellingPair(delta, base, columns) {
 }
 
 /**
- * The position whose sine is closest to the sine of the given position, among all positions with
- * a different sine after the shift; null if no sine is close.
+ * Finds another position with almost the same sine as the given position, but with a different sine
+ * after the shift. Returns the position with the closest sine, or null if none is close.
  * @param {Matrix} encoding
  * @param {Matrix} shifted
  * @param {number} pair

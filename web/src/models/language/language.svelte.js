@@ -132,7 +132,7 @@ export class Language {
   }
 }
 
-/** Resets the settings that refer to a model's tokens or parts. Another model has other ones. */
+/** Resets the settings that refer to a model's tokens or parts, because another model differs. */
 const forgetTokens = () => reset(['cuts', 'cutToken', 'silenced']);
 
 /**

@@ -201,7 +201,8 @@ export class Pages extends Layered {
   }
 
   /**
-   * Predictions for the token after the last one, without and with cuts and silenced parts.
+   * Predicts the next token without and with cuts and silenced parts, and measures how the
+   * predictions after all tokens move.
    * @param {import('../model.js').ChangeGiven} given
    * @returns {Generator<null, import('../model.js').ChangeAnswer>}
    */
@@ -227,7 +228,8 @@ export class Pages extends Layered {
   }
 
   /**
-   * How the prediction after the last token changes when one part of the model is silenced.
+   * Measures how the prediction of the next token changes when each part of the model is silenced
+   * alone.
    * @param {{ ids: number[], encoding: string, token: number, replacement: 'zero' | 'mean' }} given
    */
   rank({ ids, encoding, ...given }) {
@@ -244,7 +246,7 @@ export class Pages extends Layered {
   }
 
   /**
-   * The most probable tokens after each layer.
+   * The most probable next tokens after the embedding and after each layer.
    * @param {import('../model.js').LensGiven} given
    * @returns {Generator<null, import('../model.js').LensAnswer>}
    */
@@ -268,7 +270,7 @@ export class Pages extends Layered {
   }
 
   /**
-   * The contributions to the logit of a token after the last one.
+   * The contributions to the logit of a token that may come next.
    * @param {import('../model.js').ContributionsGiven} given
    * @returns {import('../model.js').ContributionsAnswer}
    */

@@ -313,7 +313,8 @@ export class OwnModel {
   }
 
   /**
-   * Predictions for the token after the last one, without and with cuts and silenced parts.
+   * Predicts the next token without and with cuts and silenced parts, and measures how the
+   * predictions after all tokens move.
    * @param {import('../model.js').ChangeGiven} given
    */
   change({ ids, layer, cuts, silenced, replacement, token, drawn }) {
@@ -340,7 +341,8 @@ export class OwnModel {
   }
 
   /**
-   * The most probable tokens after each layer, for as many of the last tokens as the limit allows.
+   * The most probable next tokens after the embedding and after each layer, for as many of the last
+   * tokens as the limit allows.
    * @param {import('../model.js').LensGiven} given
    * @returns {import('../model.js').LensAnswer}
    */
@@ -366,7 +368,7 @@ export class OwnModel {
   }
 
   /**
-   * The contributions to the logit of a token after the last one.
+   * The contributions to the logit of a token that may come next.
    * @param {import('../model.js').ContributionsGiven} given
    * @returns {import('../model.js').ContributionsAnswer}
    */
@@ -383,7 +385,8 @@ export class OwnModel {
   }
 
   /**
-   * How the prediction after the last token changes when one part of the model is silenced.
+   * Measures how the prediction of the next token changes when each part of the model is silenced
+   * alone.
    * @param {{ ids: number[], token: number, replacement: 'zero' | 'mean' }} given
    */
   rank({ ids, ...given }) {
