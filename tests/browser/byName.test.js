@@ -72,7 +72,7 @@ beforeEach(async () => {
 });
 afterEach(() => context.close());
 
-/** Weights that are longer than the part that contains their header. */
+/** A weight file that is longer than the beginning that the page fetches first. */
 const header = '{"a":{"dtype":"F32","shape":[50000],"data_offsets":[0,200000]}}'.padEnd(72);
 const large = {
   'model.safetensors': Buffer.concat([
@@ -131,7 +131,7 @@ async function isOpen(page) {
 /** @param {Page} page */
 const problem = (page) => page.locator('[data-problem-by-name]');
 
-test('the list of hosts sets the policy, and the page itself contacts none of them', async () => {
+test('the policy allows the listed hosts, and the page contacts none of them unasked', async () => {
   const html = readFileSync(join(dist, 'index.html'), 'utf8');
   const connect = /connect-src ([^;]*)/.exec(html.replaceAll('&#39;', "'"))?.[1];
   assert.equal(connect, ["'self'", address, ...redirects].join(' '));

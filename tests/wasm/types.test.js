@@ -405,8 +405,7 @@ for (const [which, lib] of Object.entries(kLibraries)) {
           compilerOptions: {
             ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
             ...options,
-            // The declarations of the package are checked, but not the declarations of TypeScript
-            // itself.
+            // Check the package's declarations, but not the declarations of TypeScript itself.
             ...{ noEmit: true, skipLibCheck: false, skipDefaultLibCheck: true },
             ...{ target: 'es2022', lib, types: [] },
           },

@@ -203,9 +203,9 @@ ATTN_INLINE std::uint64_t attended_bits(const AttentionHead& head, index row, in
   return range & mask_bits<Isa>(head.mask.at(row, key0), head.mask.col, count);
 }
 
-/// Sets the scores of excluded keys to −∞ in a tile (keys starting at key0 × queries starting at
-/// `row`). Processes lanes [first, last), which form whole vectors. Only lanes [first, count)
-/// contain queries.
+/// Sets the scores of excluded keys to −∞ in a tile, whose keys start at key0 and whose queries
+/// start at `row`. Processes lanes [first, last), which form whole vectors. Only lanes [first,
+/// count) contain queries.
 template <class Isa>
 void exclude_in_tile(const AttentionHead& head, index row, index first, index count, index last,
                      index key0, index keys, float* tile, index tile_row) noexcept {

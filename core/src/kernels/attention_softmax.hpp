@@ -39,8 +39,8 @@ ATTN_INLINE void find_maxima(index keys, const float* tile, index tile_row,
                       ATTN_INLINED { max[v] = xsimd::max(largest[v], largest[Vectors + v]); });
 }
 
-/// Raises the running maxima of the queries, starting at `col`, to the maxima of a tile, rounded to
-/// integers. Computes the numbers to subtract from scores, and the factors that rescale the sums so
+/// Raises the running maxima to the maxima of a tile, rounded to integers, for the queries starting
+/// at `col`. Computes the numbers to subtract from scores, and the factors that rescale the sums so
 /// far.
 template <class Isa, int Vectors, class Scratch>
 ATTN_INLINE void raise_maxima(const Floats<Isa> (&tile_max)[Vectors], index col,

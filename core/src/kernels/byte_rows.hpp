@@ -84,9 +84,10 @@ ATTN_INLINE auto load_integers(const float* from) noexcept {
   return bits_as<std::int32_t>(Floats<Isa>::load_unaligned(from));
 }
 
-/// A query as bytes, stored in memory for floats: the correction, the factors, and twelve vectors
-/// for each vector of bytes. There are four vectors each for the low, middle and high bytes. In
-/// vector c, lane c of each part is copied to all lanes of the part.
+/// A query whose elements are split into bytes, stored in memory for floats. The memory contains
+/// the correction, the factors and, for each vector of bytes, twelve vectors: four each for the
+/// low, middle and high bytes. In vector c of four, lane c of each part is copied to all lanes of
+/// the part.
 template <class Isa>
 class ByteQuery {
   using F = Floats<Isa>;

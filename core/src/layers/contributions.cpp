@@ -34,8 +34,8 @@ __attribute__((noinline)) const float* parameter_of(const Module& module, valida
   return module.parameter(validation::join(name)).data();
 }
 
-/// Moves `direction` from the output of a norm to its input `x`: afterwards, direction · x plus the
-/// returned number is the dot product of the previous direction and the norm's output. The new
+/// Moves `direction` from a norm's output to its input `x`. Afterwards, direction · x plus the
+/// returned number equals the dot product of the previous direction and the norm's output. The new
 /// direction contains the norm's scale for this x.
 __attribute__((noinline)) double move_before_norm(const Module& stack, const std::string& norm,
                                                   const TransformerLayerOptions& layer,

@@ -16,7 +16,7 @@ void require_residual_sum(const TransformerEncoder& stack);
 /// Throws kInvalidArgument unless 0 ≤ position < length.
 void require_position(std::int64_t position, std::int64_t length);
 
-/// The names of the intermediates from which contributions are computed, with `path` in front.
+/// Names of the intermediates from which contributions are computed. Each begins with `path`.
 std::vector<std::string> contribution_names(const TransformerEncoder& stack,
                                             const std::string& path);
 

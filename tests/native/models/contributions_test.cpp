@@ -88,7 +88,7 @@ Values times(const OwnedTensor& matrix, const Values& x, std::int64_t first_colu
   return result;
 }
 
-/// A norm whose scale is fixed at its value for one row, split into a linear function and a bias.
+/// A norm with the scale that it has for one row, split into a linear function and a bias.
 class FixedNorm {
  public:
   FixedNorm(const LanguageModel& model, const std::string& name, const Values& row)

@@ -23,8 +23,8 @@ export function switched(silenced, part, most) {
 }
 
 /**
- * The silenced parts as an option of the core's layers. Silencing a layer silences both its
- * attention and its feed-forward network.
+ * Converts silenced parts to the option `ablate` of the core's layers. Silencing a layer silences
+ * both its attention and its feed-forward network.
  * @param {readonly Part[]} silenced
  * @param {Replacement} replacement
  * @param {string} [path] path of the encoder, with a dot at the end

@@ -11,9 +11,9 @@ const rowOf = (logits, rows, row) =>
   logits.subarray((row * logits.length) / rows, ((row + 1) * logits.length) / rows);
 
 /**
- * How far the prediction after each token moves: the Kullback–Leibler divergence between the
- * predictions before and after, in nats, and the change of the log-probability of the token that
- * actually comes next.
+ * Measures how much the prediction after each token changes: the Kullback–Leibler divergence
+ * between the predictions before and after, in nats, and the change of the log-probability of the
+ * token that actually comes next.
  * @param {Float32Array} before logits, (n, V)
  * @param {Float32Array} after
  * @param {readonly number[]} ids (n)

@@ -108,8 +108,8 @@ import { Kept } from '../work/kept.js';
  * @typedef {{ ids: number[], encoding: string }} LensGiven
  * @typedef {object} LensAnswer
  * @property {number} first index of the first token that has predictions
- * @property {Likely[][][]} layers for the embedding and each layer, for each token, the most probable
- *   next tokens
+ * @property {Likely[][][]} layers the most probable next tokens, by layer (the embedding first) and by
+ *   token
  * @typedef {{ ids: number[], encoding: string, token: number, drawn: number }} ContributionsGiven
  *   token: id of the token whose logit is split, −1 for the most probable token; drawn: number of
  *   most probable tokens to name

@@ -15,8 +15,8 @@ namespace attn {
 ///
 ///   total = u · norm(r) = Σ over parts c of g · c / s + bias,   r = Σ c,  g = weight ∘ u
 ///
-/// For a LayerNorm, s is the standard deviation of r, and g minus its mean replaces g. If a layer
-/// normalises the output of attention (norm_outputs), the scale of this norm is a constant, too.
+/// For a LayerNorm, s is the standard deviation of r, and g is replaced with g minus its mean. If a
+/// layer normalises the output of attention (norm_outputs), that norm's scale is a constant, too.
 ///
 /// A contribution is not the effect of removing the part: without it, later layers and the norm's
 /// scale would change, too. To measure that effect, use Interventions.

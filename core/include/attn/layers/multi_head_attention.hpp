@@ -106,8 +106,8 @@ struct MultiHeadAttentionCall {
   KeyValueCache* cache = nullptr;
   /// Receives intermediates, which cover the whole cache if there is one:
   ///
-  /// - "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): the inputs of attention: queries and
-  ///   keys after qk_norm and rotary positions, and values.
+  /// - "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): the queries, keys and values that attention
+  ///   uses. qk_norm and rotary positions are already applied to "q" and "k".
   /// - "projected_q" and "projected_k": this call's projections before qk_norm and rotary
   ///   positions. Available if the layer uses either of these.
   /// - "q_norm.output" (B, Nq, H, D) and "k_norm.output": the normalised projections of this call,

@@ -264,11 +264,11 @@ class ATTN_API TransformerEncoder : public Module {
   Variable forward(const Variable& x, const TransformerEncoderCall& call,
                    const AttentionVariables& terms) const;
 
-  /// Splits the dot product of `direction` (E) and row `position` of the output for `x` (N, E) into
-  /// the contributions of the embedding, the heads, the feed-forward networks and the biases. The
-  /// call may only set attention and positions. Throws the errors of forward(), kInvalidArgument if
-  /// the position is out of range or the call sets another option, and kUnsupported unless every
-  /// layer has norm_first or norm_outputs.
+  /// Multiplies `direction` (E) by row `position` of the output for `x` (N, E), and splits the dot
+  /// product into the contributions of the embedding, the heads, the feed-forward networks and the
+  /// biases. The call may only set attention and positions. Throws the errors of forward(),
+  /// kInvalidArgument if the position is out of range or the call sets another option, and
+  /// kUnsupported unless every layer has norm_first or norm_outputs.
   Contributions contributions(const ConstTensor& x, const ConstTensor& direction,
                               std::int64_t position, const TransformerEncoderCall& call = {},
                               Context& context = Context::default_context()) const;

@@ -8,8 +8,8 @@ export const radius = 9;
 export const middle = ({ x, y, width, height }) => ({ x: x + width / 2, y: y + height / 2 });
 
 /**
- * A line with rounded corners through points. Each point is left of, right of, above or below the
- * previous point.
+ * Returns an SVG path through points, with rounded corners. Each point is left of, right of, above or
+ * below the previous point.
  * @param {[number, number][]} points
  */
 export function route(points) {

@@ -31,7 +31,7 @@ export function layOut(available, length, capped) {
       ...{ scores: height, scaled: height, capped: height, masked: height, weights: height },
       ...{ head, output: medium ? broad - head - gap - 2 : broad },
     },
-    /** Panels that have the names of tokens at their left. @type {string[]} */
+    /** Panels with the names of tokens on their left. @type {string[]} */
     named: named
       ? ['x', ...(wide || medium ? ['scores'] : []), ...(medium ? ['q', 'head'] : [])]
       : [],

@@ -32,7 +32,7 @@ test('in a window of medium width, each line of panels fills the figure', () => 
   assert.deepEqual(named, ['x', 'scores', 'q', 'head']);
 });
 
-test('rows have names if they are high enough', () => {
+test('rows show the names of tokens if they are high enough', () => {
   assert.deepEqual(layOut(350, 6, false).named, ['x']);
   assert.deepEqual(layOut(1326, 6, false).named, ['x', 'scores']);
   const { named, gutter } = layOut(1326, 60, false);

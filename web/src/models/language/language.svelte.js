@@ -132,7 +132,7 @@ export class Language {
   }
 }
 
-/** Resets the settings that refer to a model's tokens or parts, because another model differs. */
+/** Resets the settings that refer to tokens or parts of a model and would not fit another one. */
 const forgetTokens = () => reset(['cuts', 'cutToken', 'silenced']);
 
 /**

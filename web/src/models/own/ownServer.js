@@ -31,8 +31,8 @@ const mostTokens = 512;
 const mostKept = 2 ** 24;
 
 /**
- * Largest number of multiply-adds for the logits after all layers. They take a few seconds in the
- * worker.
+ * Largest number of multiply-adds for the logit lens. The worker computes this many in a few
+ * seconds.
  */
 const mostLens = 8e9;
 
