@@ -1,7 +1,7 @@
 // Starts worker threads, and the worker of attn/worker.
 
 /**
- * Gives a Node worker those members of a browser's worker that Emscripten's JavaScript uses. The
+ * Adds to a Node worker the members of a browser's worker that Emscripten's JavaScript uses. The
  * code is a string, because bundlers for Node would not include a separate file.
  */
 const kNodeScript = `

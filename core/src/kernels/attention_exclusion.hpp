@@ -45,8 +45,8 @@ bool bias_excludes(const AttentionHead& head, index first, index count, index ke
   return true;
 }
 
-/// The summary of a square of the mask: queries [first, first + count) and `keys` keys from key0
-/// on.
+/// The summary of a square of the mask: queries [first, first + count) and `keys` keys starting at
+/// key0.
 template <class Isa>
 std::uint8_t summarize_square(const AttentionHead& head, index first, index count, index key0,
                               index keys) noexcept {

@@ -54,7 +54,7 @@ void expect_sums_of_weights(const AttentionProblem& p, attn::Context& context) {
 }
 
 // Lengths just below, at and above a block of queries, a pass of blocks, and the number of queries
-// from which on the parts grow.
+// above which the parts grow.
 TEST_P(ColumnSumsTest, are_the_sums_of_the_weights) {
   Random random;
   for (const std::int64_t queries :

@@ -5,8 +5,8 @@ import { drawAll } from '../drawing/soon.js';
 /** @typedef {import('./settings.svelte.js').SettingName} SettingName */
 
 /**
- * Where to go for a figure: to the figure, to the text just before it, if there is one, or to the
- * beginning of its chapter.
+ * The target of a link to a figure: false for the figure, true for the text just before it if there
+ * is one, and 'chapter' for the beginning of its chapter.
  * @typedef {boolean | 'chapter'} Introduced
  */
 

@@ -119,7 +119,7 @@ export const texts = {
       where: 'on the scores, with numbers for each head',
       users: 'T5 and its relatives',
       good: 'few numbers, and each head learns how far to look',
-      beyond: 'all distances from 128 on share the last number',
+      beyond: 'distances above 127 share the last number',
     },
     shaw: {
       idea: 'Each distance has a learned vector, so a query can ask for a distance.',

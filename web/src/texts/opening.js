@@ -1,7 +1,7 @@
 /** @typedef {import('../models/language/languageModel.js').Habit} Habit */
 
 /**
- * What heads of a language model learn to do, and what was measured.
+ * Habits of a language model's heads, and the measurements that show them.
  * @type {Record<Habit, { does: string, offer: string, measured: (share: string) => string }>}
  */
 export const habits = {

@@ -165,7 +165,7 @@ export const schemeNames = {
 };
 
 /**
- * What to expect if examples are longer than in training.
+ * Explains what to expect if examples are longer than in training.
  * @type {Record<import('../training/worlds.js').WorldName, string>}
  */
 export const lengthTexts = {

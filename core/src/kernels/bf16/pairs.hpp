@@ -24,7 +24,7 @@ constexpr index pair_depth(index head_dim) noexcept {
 }
 
 /// Packs the queries into a (depth pairs × to_row) matrix. Each element is a pair of consecutive
-/// depth values, and each query occupies one of `lanes` lanes. Lanes from `count` on are never
+/// depth values, and each query occupies one of `lanes` lanes. Lanes starting at `count` are never
 /// used. `negative` flips the signs.
 template <class Isa>
 void pair_queries(index count, index lanes, index head_dim, const std::uint16_t* query, index row,

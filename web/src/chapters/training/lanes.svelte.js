@@ -10,7 +10,7 @@ import { counted, decoderNames, laneTexts, schemeNames } from '../../texts/train
 
 /** @typedef {import('../../training/model.js').LaneOptions} LaneOptions */
 
-/** What usually differs between the models of a task. @param {typeof settings.world} name */
+/** The usual difference between the models of a task. @param {typeof settings.world} name */
 export const usualDifference = (name) => (worlds[name].written ? 'decoder' : initial.differ);
 
 /** The two models that the settings select, and what is known about them. */
@@ -20,7 +20,7 @@ export class Lanes {
   world = $derived(worlds[settings.world]);
   differences = $derived(differencesOf(this.world.written !== undefined));
   /**
-   * What differs between the two models. If a link names a difference that this task does not
+   * The difference between the two models. If a link names a difference that this task does not
    * offer, the task's usual difference is used.
    */
   differ = $derived(

@@ -10,10 +10,10 @@ export const pending = 'Not computed yet.';
 export const short = 'Shuffling needs at least two tokens.';
 export const inOrder =
   'The words are in their original order. Press “Shuffle”, or drag a word to another position.';
-/** What the figure shows below, once the words are shuffled. */
+/** Announces the maps that appear when the words are shuffled. */
 export const maps =
   'Once the order changes, two maps here show how much each number of the output differs.';
-/** What the differences show about the order of the words. */
+/** Explains whether the order of the words matters. */
 export const same =
   'Order does not matter: the results differ only by the rounding error of 32-bit floats.';
 export const sameHere =

@@ -2,11 +2,12 @@
 /** @typedef {import('attn').Tensor} Tensor */
 
 /**
- * What to compute for a scheme that the reader has written. Sizes: positions, columns, heads.
+ * A scheme that the reader has written, and the sizes of the tables to compute: positions, columns
+ * and heads.
  * @typedef {{ written: Written, tables?: { n: number, d: number, heads: number }[] }} Wanted
  *
- * The encoding and the bias of each size, or the measures if no sizes are given; or the problem of
- * the formulas.
+ * The encoding and the bias for each size, or the measures if no sizes are given, or the problem
+ * with the formulas.
  * @typedef {object} Found
  * @property {{ added: Tensor | null, bias: Tensor | null }[]} [tables]
  * @property {import('../../invention/inventMeasure.js').Measures} [measures]
