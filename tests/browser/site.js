@@ -128,7 +128,7 @@ export class Site {
    * permissions.
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions} [options]
-   * @param {number} [attempts] how often to open the page if the browser stops rendering it
+   * @param {number} [attempts] how many times to open the page if the browser stops rendering it
    * @returns {Promise<Page>}
    */
   async visit(fragment = '', options = {}, attempts = 3) {
@@ -221,7 +221,7 @@ export class Site {
   /**
    * @param {string} fragment
    * @param {Parameters<Site['open']>[1]} options
-   * @param {number} [attempts] how often to open the page if the browser stops rendering it
+   * @param {number} [attempts] how many times to open the page if the browser stops rendering it
    * @returns {Promise<Page>}
    */
   async #open(fragment, options = {}, attempts = 3) {

@@ -192,7 +192,7 @@ export class Variable {
   }
 
   /**
-   * Returns what JSON shows for the variable: its class and its shape.
+   * Returns the variable's class and shape, which JSON.stringify() writes.
    * @returns {{ type: string }}
    */
   toJSON() {

@@ -266,7 +266,7 @@ export class TensorHandle {
   }
 
   /**
-   * Returns what JSON shows for the handle: its class and its shape.
+   * Returns the handle's class and shape, which JSON.stringify() writes.
    * @returns {{ type: string }}
    */
   toJSON() {

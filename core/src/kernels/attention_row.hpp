@@ -236,7 +236,7 @@ void add_keys(const AttentionHead& head, index row, index key_begin, index key_e
   }
 }
 
-/// Computes output and log-sum-exp of a query from its sums.
+/// Computes the output and the log-sum-exp of a query from its sums.
 template <class Isa>
 void finish_row(const AttentionHead& head, index row, const RowSums& sums) noexcept {
   if (sums.distance_weights) {

@@ -168,9 +168,9 @@ void attend_tile(const typename Tiles::Head& head, const QueryBlock& block, cons
   }
 }
 
-/// Runs `count` blocks over the keys, tile by tile; scratch_of(i) is the memory of block i. Tiles
-/// without an attended key are skipped: such a tile would only add zeros to the sums, which would
-/// not change a bit of them.
+/// Runs `count` blocks over the keys, tile by tile; scratch_of(i) is the memory of block i. Skips
+/// tiles without an attended key. They would only add zeros to the sums, which would not change a
+/// single bit.
 template <class Tiles, class ScratchOf>
 void attend_blocks(const typename Tiles::Head& head, const QueryBlock* blocks, index count,
                    const bool* selected, ScratchOf&& scratch_of) noexcept {

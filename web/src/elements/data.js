@@ -212,7 +212,7 @@ export function encodingOf(given) {
   if (base !== null && !positions.every((each) => Number.isSafeInteger(each) && each >= 0)) {
     throw wrong(
       'positions',
-      'needs whole numbers, 0 or larger, if base is set, because they are also drawn in binary',
+      'needs whole numbers of at least 0 if base is set, because they are also drawn in binary',
     );
   }
   return {

@@ -28,7 +28,7 @@ const tokenizer = {
 const ids = [3, 20, 7, 7, 0, 3, 20, 11];
 const masks = { causal: true, window: 0, validLen: 0, blocked: [] };
 
-/** Both models of the same file. @param {'rotary' | 'sinusoidal'} positions */
+/** Opens the same file in both kinds of model. @param {'rotary' | 'sinusoidal'} positions */
 async function both(positions) {
   const { bytes, model, config } = smallLanguageModel(attn, positions);
   const files = [

@@ -186,7 +186,7 @@ export class Own {
   async answer(question, given, options) {
     if (this.#isClosed) return null;
     try {
-      // The page asks this model only for what its worker can compute.
+      // The page only asks this model questions that its worker can answer.
       const method = /** @type {Method} */ (question);
       return { value: await this.ask(method, given, options) };
     } catch (error) {

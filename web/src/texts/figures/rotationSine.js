@@ -15,7 +15,7 @@ export const label = (title, positions) => `${title}: ${positions} positions`;
 export const y = (/** @type {string} */ later) => `sine, ${later}`;
 export const alone = 'from the sine alone: two ways to continue';
 export const now = 'sine now';
-export const both = 'from sine and cosine: the only way to continue';
+export const both = 'from sine and cosine: one way to continue';
 export const made = 'cos δω · sine now + sin δω · cosine now';
 /** @param {{ pair: number, position: number }} of */
 export const none = ({ pair, position }) =>
