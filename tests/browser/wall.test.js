@@ -101,7 +101,7 @@ test('the language model has a wall, and a picture opens the large figure', asyn
   await wall.getByText(/what followed the same token last time/).waitFor();
   await wall
     .getByText(
-      /the 3 tokens of this sentence that have an earlier copy in it\. So few tokens say little about a head\. If attention were spread evenly/,
+      /the 3 tokens of this sentence that also occur earlier\. So few tokens say little about a head\. If attention were spread evenly/,
     )
     .waitFor();
   const [[best, share]] = await shares(wall);

@@ -90,7 +90,7 @@ const kShown = {
  * Checks options of attention, some of which may be variables.
  * @param {Tape} tape
  * @param {NativeCall} call
- * @param {AttentionOfVariablesOptions} options  whose names were already checked
+ * @param {AttentionOfVariablesOptions} options  options with checked names
  * @param {(options: VariableAttentionOptions) => CheckedAttentionOptions} check  receives the
  *   options with values in place of variables
  * @returns {CheckedTerms}

@@ -129,7 +129,7 @@ export function checkScoring({ scale, width }) {
  * Returns the scoring function in the form that C++ expects, where NaN selects the default
  * parameter.
  * @param {NativeCall} call
- * @param {ScoringOptions} options  whose numbers were already checked
+ * @param {ScoringOptions} options  options with checked numbers
  */
 export function scoringOf(call, { scoring = 'scaledDot', scale, width }) {
   checkChoice('scoring', scoring, kScorings);

@@ -74,7 +74,7 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  * @typedef {object} Pending
  * @property {Request} request
  * @property {ArrayBuffer[]} buffers
- * @property {State[]} states  of all objects that the call needs, so that these objects stay alive
+ * @property {State[]} states  states of all objects that the call needs, so that these objects stay alive
  *   during the call
  * @property {(value: any) => void} resolve
  * @property {(error: unknown) => void} reject

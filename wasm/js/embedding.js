@@ -20,7 +20,7 @@ import { checkIntegers } from './tensor.js';
  * @property {boolean} [scaleBySqrtDim]  multiply rows by √E, as Transformers do before they add a
  *   positional encoding; `false` by default
  * @property {'normal' | 'zeros'} [init]  initial weights; `'normal'` by default
- * @property {number} [deviation]  of the normal distribution; 1 by default, as in PyTorch
+ * @property {number} [deviation]  standard deviation of the normal distribution; 1 by default, as in PyTorch
  */
 
 /** @typedef {EmbeddingSizes & RandomOptions} EmbeddingOptions */

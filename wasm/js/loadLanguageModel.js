@@ -29,7 +29,7 @@ import { kScalings } from './rotaryEmbedding.js';
  * @typedef {object} LanguageModelHints
  * @property {number} [numHeads]  number of attention heads, which cannot be inferred from the
  *   shapes of the weights
- * @property {Activation} [activation]  of a torch.nn.TransformerEncoder, `'relu'` by default; or of a nanoGPT
+ * @property {Activation} [activation]  activation of a torch.nn.TransformerEncoder, `'relu'` by default; or of a nanoGPT
  *   model without config.json, `'gelu'` by default
  * @property {boolean} [normFirst]  true if a torch.nn.TransformerEncoder uses pre-norm; `false` by default
  * @property {boolean} [causal]  true if tokens of a torch.nn.TransformerEncoder attend only to themselves and earlier

@@ -44,7 +44,7 @@ import { isVariable } from './tape.js';
 /**
  * @template {ResultKind} [As='array']
  * @typedef {object} LossGradient
- * @property {ResultTensor<As>} gradient  in the shape of the first argument, with `needGradient`
+ * @property {ResultTensor<As>} gradient  with `needGradient`; has the shape of the first argument
  */
 
 /**

@@ -29,7 +29,7 @@ import { checkInteger } from './errors.js';
 /**
  * Checks the options of attention, and describes their tensors and additional results.
  * @param {NativeCall} call
- * @param {AttentionOptions} options  whose names were already checked
+ * @param {AttentionOptions} options  options with checked names
  * @param {ScoreSizes} sizes
  * @param {readonly number[]} leading  the shape of additional results, without the last dimension (the keys)
  */

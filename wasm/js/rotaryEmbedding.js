@@ -431,7 +431,7 @@ const kNamesOfRules = { type: true, ...Object.assign({}, ...Object.values(kScali
 
 /**
  * Checks the options of a rotation.
- * @param {RotaryRule} options  whose names were already checked
+ * @param {RotaryRule} options  options with checked names
  * @param {number} rotaryDim
  * @param {string} [path]  path of the option that contains `options`
  */

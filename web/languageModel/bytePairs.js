@@ -49,7 +49,7 @@ export function countWords(text) {
  * @property {string} first
  * @property {string} second
  * @property {number} count  number of occurrences
- * @property {Set<Word>} words that contain the pair, or contained it before a merge
+ * @property {Set<Word>} words words that contain the pair, or contained it before a merge
  */
 
 /** @param {Pair} a @param {Pair} b */

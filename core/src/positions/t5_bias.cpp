@@ -19,8 +19,8 @@ std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int
     validation::fail_value("max_distance", max_distance,
                            {"more than ", exact, ", the number of exact buckets"});
   }
-  // From max_distance on, all distances share a bucket. Clamping also removes INT64_MIN, which has
-  // no absolute value.
+  // All distances of at least max_distance share a bucket. Clamping also removes INT64_MIN, which
+  // has no absolute value.
   distance = std::clamp(distance, -max_distance, max_distance);
   const std::int64_t side = bidirectional && distance > 0 ? buckets : 0;
   const std::int64_t away =

@@ -10,7 +10,7 @@ import { matrixOf } from '../drawing/matrix.js';
 /**
  * The entropy of weights in bits: 0 if one key has all the weight, log2 n if n keys have equal
  * weights.
- * @param {ArrayLike<number>} weights that sum to one
+ * @param {ArrayLike<number>} weights weights that sum to one
  */
 export function entropyOf(weights) {
   let entropy = 0;

@@ -7,7 +7,7 @@ import { styles } from './styles.js';
  * @typedef {Parameters<typeof readAttribute>[1]} Kind
  * @typedef {object} Description
  * @property {Record<string, Kind>} properties every element also has `label` and `theme`
- * @property {Record<string, unknown>} [defaults] of properties whose default is not null
+ * @property {Record<string, unknown>} [defaults] defaults of the properties whose default is not null
  * @property {string} data the property that contains the tensor; nothing is drawn without it
  * @property {(given: Record<string, any>) => any} read returns what the drawing needs, or throws
  * @property {import('svelte').Component<any>} drawing

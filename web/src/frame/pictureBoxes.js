@@ -96,7 +96,7 @@ const ring = (box, by, width, colour, radius) =>
  * The colours of a gradient and their positions from 0 to 1. Colours without a position are spread
  * evenly.
  * @param {string} css
- * @param {number} length in pixels
+ * @param {number} length length in pixels
  */
 function stopsOf(css, length) {
   const colours = [...css.matchAll(/((?:rgba?|color)\([^)]*\))((?: [\d.]+(?:%|px))*)/g)];

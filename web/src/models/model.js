@@ -103,7 +103,7 @@ import { Kept } from '../work/kept.js';
  * @property {Likely[]} after predictions with the changes
  * @property {{ id: number, label: string, before: number, after: number }} chosen the log-probability of
  *   the followed token without and with the changes
- * @property {Moved[]} moved for each token
+ * @property {Moved[]} moved one entry for each token
  *
  * @typedef {{ ids: number[], encoding: string }} LensGiven
  * @typedef {object} LensAnswer
@@ -126,10 +126,10 @@ import { Kept } from '../work/kept.js';
  * @property {(import('../core/silence.js').Part & { change: number })[]} changes the change of its
  *   log-probability for each part that has been silenced so far
  * @property {number} total number of parts
- * @property {number} time in ms
+ * @property {number} time time in ms
  *
  * @typedef {object} Known the parameters of a layer
- * @property {Record<string, Tensor>} parameters by the id of the stage that they compute
+ * @property {Record<string, Tensor>} parameters parameters by the id of the stage that they compute
  * @property {import('../core/turned.js').Turn} [turn]
  *
  * @typedef {object} Reading a sentence before the attention of a layer

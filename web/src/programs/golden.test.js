@@ -74,7 +74,7 @@ function shortened(lines, earlier) {
  * The programs of a figure, by language. Lines that also occur in an earlier program are recorded
  * only once.
  * @param {string} figure
- * @param {Record<string, Programs>} programs by their settings
+ * @param {Record<string, Programs>} programs programs by their settings
  */
 const compare = (figure, programs) =>
   test(`the programs of ${figure} match the recorded programs`, () => {

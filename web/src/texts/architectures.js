@@ -1,7 +1,7 @@
 /** Text shown in the chapter on three architectures. */
 export const texts = {
   question: 'Why did attention replace networks that read word by word?',
-  /** @param {{ one: string, other: string } | null} pair of different words */
+  /** @param {{ one: string, other: string } | null} pair two different words */
   paths: (pair) => [
     [
       pair

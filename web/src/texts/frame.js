@@ -101,7 +101,7 @@ export const story = {
   theAnswer: 'The answer',
   wrong: 'Not so',
   sources: 'Sources',
-  /** @param {string} name of a class or function in PyTorch */
+  /** @param {string} name name of a class or function in PyTorch */
   code: (name) => `PyTorch: \`${name}\``,
   takeaway: 'To take away',
 };

@@ -185,7 +185,7 @@ export const lengthTexts = {
  * Says that a file of weights was loaded, or why it was not.
  * @param {{ name: string, step: number, loaded: import('../training/lane.js').Loaded }} file
  * @param {string} lane
- * @param {import('../training/model.js').LaneOptions} options of the model
+ * @param {import('../training/model.js').LaneOptions} options options of the model
  * @returns {{ fits: boolean, text: string }}
  */
 export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, options) {

@@ -11,7 +11,7 @@ const again = ({ again: count, causal }) =>
   [
     count === 1
       ? `Measured at the only token here that also occurs ${causal ? 'earlier' : 'elsewhere'}.`
-      : `The mean over the ${count} tokens of this sentence that have ${causal ? 'an earlier' : 'another'} copy in it.`,
+      : `The mean over the ${count} tokens of this sentence that also occur ${causal ? 'earlier' : 'elsewhere'}.`,
     ...(count < 8 ? ['So few tokens say little about a head.'] : []),
   ].join(' ');
 

@@ -10,7 +10,7 @@ export const score = 'score';
 /** @param {string} query position of the query @param {string} key */
 export const who = (query, key) =>
   `query {query} at position ${query}, key {key} at position ${key}`;
-/** @param {number[]} angles in degrees */
+/** @param {number[]} angles angles in degrees */
 export const clocks = (angles) =>
   `${angles.length} clocks with two hands each: ${angles
     .map((angle) => `${angle.toFixed(0)} degrees`)
