@@ -25,7 +25,7 @@ test('the page works from a folder without other origins, errors or messages', a
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
 const partOf = (file) =>
   /** @type {any} */ (
-    /[\\/](Walk|[Ww]all|[Ll]ens|programs|picture|outlines|training|models|language|tokenizers|hub|[Oo]wn|[Ii]nvent)/
+    /[\\/](Walk|[Ww]all|[Ll]ens|[Cc]ompare|programs|picture|outlines|training|models|language|tokenizers|hub|[Oo]wn|[Ii]nvent)/
       .exec(file.slice(dist.length))?.[1]
       .toLowerCase()
       .replace('tokenizers', 'language') ?? 'page'
@@ -75,6 +75,8 @@ test('opening a model by its name loads few additional bytes', (context) =>
 test('the wall of all heads loads few additional bytes', (context) => assertSmall(context, 'wall'));
 test('the figures of what each layer adds load few additional bytes', (context) =>
   assertSmall(context, 'lens'));
+test('comparing two sentences loads few additional bytes', (context) =>
+  assertSmall(context, 'compare'));
 test('inventing an encoding loads few additional bytes', (context) =>
   assertSmall(context, 'invent'));
 test('exporting pictures loads few additional bytes', (context) => assertSmall(context, 'picture'));

@@ -21,6 +21,7 @@ const maps = [
   { at: 'rotation.rotation-shift', name: /^Turned/ },
   { at: 'precision.precision-error', name: /./ },
   { at: 'transformer.encoder-block', name: /^sum/ },
+  { at: 'transformer.compare&weights=learned', name: /^Share of the difference/ },
   { at: 'transformer.lens&weights=learned', name: /^The most probable/ },
 ];
 

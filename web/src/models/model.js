@@ -68,7 +68,7 @@ import { Kept } from '../work/kept.js';
  *
  * @typedef {Pick<Given, import('../core/sentence.js').Name>} Chosen the settings
  *
- * @typedef {'next' | 'change' | 'rank' | 'lens' | 'contributions' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
+ * @typedef {'next' | 'change' | 'rank' | 'lens' | 'contributions' | 'compare' | 'patch' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
  * @typedef {{ signal: AbortSignal, onProgress?: (progress: any) => void }} Answering
  * @typedef {{ ids: number[], place: number, count: number, temperature: number, topK: number, seed:
  *   number }} Writing place: index of the first new token in the whole sentence
@@ -127,6 +127,40 @@ import { Kept } from '../work/kept.js';
  *   log-probability for each part that has been silenced so far
  * @property {number} total number of parts
  * @property {number} time time in ms
+ *
+ * @typedef {object} CompareGiven
+ * @property {number[]} ids the last tokens of the reader's sentence
+ * @property {number} total number of all tokens of the reader's sentence
+ * @property {string} text the other sentence
+ * @property {string} encoding
+ * @property {number} token the followed token; −1 for the most probable one
+ * @property {number} drawn number of predictions
+ * @property {import('../core/patching.js').Stage} stage
+ * @property {number} head
+ * @typedef {object} Compared two sentences with the same number of tokens
+ * @property {{ id: number, label: string, first: number, second: number }} chosen the
+ *   log-probabilities of the followed token after each sentence
+ * @property {Likely[][]} likely predictions after each sentence, the most probable first
+ * @property {Tensor} distances how far the values differ, (n, values)
+ * @typedef {object} CompareAnswer
+ * @property {number} total number of all tokens of the other sentence
+ * @property {string[]} tokens the last tokens of the other sentence
+ * @property {number[]} ids
+ * @property {Compared | null} compared null if the numbers of tokens differ
+ *
+ * @typedef {object} PatchGiven
+ * @property {number[]} ids the last tokens of the reader's sentence
+ * @property {number[]} other as many tokens of the other sentence
+ * @property {string} encoding
+ * @property {number} token the followed token
+ * @property {import('../core/patching.js').Stage} stage
+ * @property {number} head
+ * @typedef {object} PatchAnswer
+ * @property {{ value: number, likely: Likely }[]} cells for each patch so far, the log-probability of
+ *   the followed token and the most probable token. The first patches are those of the first value,
+ *   one for each token
+ * @property {number} total number of all patches
+ * @property {number} time in ms
  *
  * @typedef {object} Known the parameters of a layer
  * @property {Record<string, Tensor>} parameters parameters by the id of the stage that they compute

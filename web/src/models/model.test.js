@@ -134,6 +134,68 @@ for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
   });
 }
 
+for (const stage of /** @type {const} */ (['residual', 'attention', 'mlp', 'head'])) {
+  test(`both models compare two sentences alike and give the same results of patches, ${stage}`, async () => {
+    const { pages, own, config } = await both('rotary');
+    /** @param {string} text */
+    const of = (text) => {
+      const all = text.split(' ').map((word) => Number(word.slice(1)));
+      return { ids: all, tokens: all.map(String), total: all.length };
+    };
+    pages.tokens = /** @type {any} */ ({ label: String, of });
+    const text = 'w3 w5 w7 w7 w0 w3 w20 w11';
+    const common = { ids, encoding: 'sinusoidal', stage, head: 1 };
+    const question = { ...common, total: ids.length, text, token: -1, drawn: 3 };
+    const [a, b] = [pages.compare(question), own.compare(question)];
+    assert.ok(a.compared && b.compared);
+    assert.deepEqual(a.ids, b.ids);
+    assert.equal(a.compared.chosen.id, b.compared.chosen.id);
+    near(a.compared.distances, b.compared.distances, 'distances');
+    const [rows, columns] = a.compared.distances.shape;
+    assert.deepEqual([rows, columns], [8, config.numLayers + (stage === 'residual' ? 1 : 0)]);
+    const patch = { ...common, other: a.ids, token: a.compared.chosen.id };
+    const [c, d] = [finish(pages.patch(patch)), finish(own.patch(patch))];
+    assert.deepEqual([c.cells.length, c.total], [rows * columns, rows * columns]);
+    c.cells.forEach(({ value }, i) => assert.ok(Math.abs(value - d.cells[i].value) < 1e-5));
+    // The first tokens are the same, so their patches change nothing.
+    for (let column = 0; column < columns; column++) {
+      assert.equal(c.cells[column * rows].value, a.compared.chosen.second);
+      assert.equal(a.compared.distances.data[column], 0);
+    }
+    // The prediction is made from the last row after the last layer.
+    if (stage === 'residual') {
+      assert.equal(c.cells.at(-1)?.value, a.compared.chosen.first);
+      assert.equal(d.cells.at(-1)?.value, b.compared.chosen.first);
+    }
+  });
+}
+
+test('the last row after the last layer restores every bit of the first sentence’s logits', async () => {
+  const { pages, config } = await both('rotary');
+  const options = { layer: null, positions: true };
+  const name = `layers.${config.numLayers - 1}.output`;
+  const other = [3, 5, 7, 7, 0, 3, 20, 11];
+  const first = pages.model.changed(ids, {}, { ...options, names: [name] });
+  const second = pages.model.changed(other, {}, options);
+  assert.notDeepEqual(second.logits, first.logits);
+  const { data, shape } = first.intermediates[name];
+  const values = { data: data.subarray(7 * shape[1]), shape: [shape[1]] };
+  const patch = [{ name, position: 7, values }];
+  assert.deepEqual(pages.model.changed(other, { patch }, options).logits, first.logits);
+  assert.deepEqual(pages.model.changed(other, { patch: [] }, options).logits, second.logits);
+});
+
+test('sentences with different numbers of tokens are not compared, and patching them is an error', async () => {
+  const { own } = await both('rotary');
+  const common = { ids, encoding: 'sinusoidal', stage: /** @type {const} */ ('mlp'), head: 0 };
+  const question = { ...common, total: ids.length, text: 'w3 w5', token: -1, drawn: 3 };
+  const answer = own.compare(question);
+  assert.deepEqual([answer.total, answer.compared], [2, null]);
+  assert.throws(() => finish(own.patch({ ...common, other: answer.ids, token: 1 })), {
+    message: /^The sentences have 8 and 2 tokens\./,
+  });
+});
+
 test('the page’s model keeps the values of a sentence only for the same masks', async () => {
   const { pages, config } = await both('rotary');
   const given = givenOf(config);

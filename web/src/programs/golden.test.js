@@ -10,6 +10,7 @@ import test from 'node:test';
 import { lanes } from '../../../tests/lanes.js';
 import { alignmentCode } from '../figures/alignment/code.js';
 import { attentionCode } from '../figures/attention/code.js';
+import { compareCode } from '../figures/compare/code.js';
 import { costsPrograms } from '../figures/costs/code.js';
 import { decoderCacheCode } from '../figures/decoderCache/code.js';
 import { editCode } from '../figures/edit/code.js';
@@ -210,6 +211,16 @@ compare('nextWord', {
   }),
 });
 compare('lens', everyLanguage(lensCode));
+const other = [3, 5, 7, 7, 0, 3];
+compare(
+  'compare',
+  Object.fromEntries(
+    /** @type {const} */ (['residual', 'attention', 'mlp', 'head']).map((stage) => [
+      stage,
+      compareCode({ ...ofModel, other, target: 5, stage }, learned('rotary')),
+    ]),
+  ),
+);
 compare(
   'contributions',
   everyLanguage((given, model) => contributionsCode({ ...given, target: 5 }, model)),
@@ -334,6 +345,12 @@ compare('own', {
   'next, changed': ownPrograms.nextWordCode(
     { ...own, temperature: 1, topK: 0, cuts, silenced },
     facts,
+  ),
+  ...Object.fromEntries(
+    /** @type {const} */ (['residual', 'head']).map((stage) => [
+      `compare, ${stage}`,
+      ownPrograms.compareCode({ ...own, other, target: 5, stage }, facts),
+    ]),
   ),
   wall: ownPrograms.wallCode({ ...own, wallOrder: 'layer' }, facts),
   'wall, pair': ownPrograms.wallCode({ ...pair, wallOrder: 'induction' }, facts),

@@ -43,6 +43,21 @@ const sources = {
     'A mathematical framework for transformer circuits',
     'https://transformer-circuits.pub/2021/framework/index.html',
   ),
+  vig: paper(
+    'Vig et al. 2020',
+    'Causal mediation analysis for interpreting neural NLP: the case of gender bias',
+    arxiv('2004.12265'),
+  ),
+  meng: paper(
+    'Meng et al. 2022',
+    'Locating and editing factual associations in GPT',
+    arxiv('2202.05262'),
+  ),
+  zhang: paper(
+    'Zhang, Nanda 2023',
+    'Towards best practices of activation patching in language models: metrics and methods',
+    arxiv('2309.16042'),
+  ),
   jain: paper('Jain, Wallace 2019', 'Attention is not explanation', arxiv('1902.10186')),
   shaw: paper(
     'Shaw, Uszkoreit, Vaswani 2018',

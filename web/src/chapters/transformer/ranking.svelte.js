@@ -5,23 +5,30 @@ import { sentenceOf } from '../../work/errors.js';
 /** @typedef {import('../../models/model.js').RankAnswer} RankAnswer */
 
 /**
- * Silences the parts of a model one by one. For the page's model, this happens whenever the
- * question changes. For a model that the reader opened, it may take minutes, so it starts only on
- * request and can be stopped.
+ * Changes a model in one place after another, for example silences its parts one by one. For the
+ * page's model, this happens whenever the question changes. For a model that the reader opened, it
+ * may take minutes, so it starts only on request and can be stopped.
+ * @template [Answer=RankAnswer]
  */
 export class Ranking {
-  /** The answer so far. @type {RankAnswer | null} */
+  /** The answer so far. @type {Answer | null} */
   answer = $state.raw(null);
   isRunning = $state(false);
   problem = $state('');
   #model;
   #key;
+  #question;
   /** @type {AbortController | undefined} */
   #running;
 
-  /** @param {() => Model} model @param {() => object | null} given */
-  constructor(model, given) {
+  /**
+   * @param {() => Model} model
+   * @param {() => object | null} given
+   * @param {import('../../models/model.js').Question} [question]
+   */
+  constructor(model, given, question = 'rank') {
     this.#model = model;
+    this.#question = question;
     this.#key = $derived.by(() => JSON.stringify(given()));
   }
 
@@ -49,11 +56,12 @@ export class Ranking {
     const { signal } = (this.#running = new AbortController());
     this.problem = '';
     this.isRunning = true;
-    const onProgress = (/** @type {RankAnswer} */ answer) => {
+    const onProgress = (/** @type {Answer} */ answer) => {
       if (!signal.aborted) this.answer = answer;
     };
     try {
-      const answered = await model.answer('rank', JSON.parse(key), { signal, onProgress });
+      const given = JSON.parse(key);
+      const answered = await model.answer(this.#question, given, { signal, onProgress });
       if (answered) onProgress(answered.value);
     } catch (error) {
       if (!signal.aborted) this.problem = sentenceOf(error);

@@ -233,12 +233,13 @@ export class LanguageModel {
    * Predicts the token after a text while some of the model's values are changed.
    * @param {ArrayLike<number>} ids
    * @param {import('attn').InterventionOptions} changes
-   * @param {{ layer: number | null, positions: boolean, every?: boolean }} options layer: index of the
-   *   layer whose weights are returned, or null; every: whether to predict the token after each token,
-   *   not only after the last one
-   * @returns {{ logits: Float32Array, weights: Tensor }} (V) or (n, V), and (heads, n, n)
+   * @param {{ layer: number | null, positions: boolean, every?: boolean, names?: string[] }} options
+   *   layer: index of the layer whose weights are returned, or null; every: whether to predict the
+   *   token after each token, not only after the last one; names: other intermediates to return
+   * @returns {{ logits: Float32Array, weights: Tensor, intermediates: Record<string, Tensor> }} (V)
+   *   or (n, V), and (heads, n, n)
    */
-  changed(ids, changes, { layer, positions, every = false }) {
+  changed(ids, changes, { layer, positions, every = false, names = [] }) {
     const embedding = this.embed(ids);
     const { base } = this.config;
     const added = positions && !this.rotary;
@@ -246,13 +247,13 @@ export class LanguageModel {
     const name = `layers.${layer}.self_attn.weights`;
     const { output, intermediates } = this.stack(positions).forward(x, {
       attention: { causal: true },
-      intermediates: layer === null ? [] : [name],
+      intermediates: layer === null ? names : [name, ...names],
       ...changes,
     });
     const [rows, width] = output.shape;
     const last = { data: output.data.subarray((rows - 1) * width), shape: [1, width] };
     const { data: logits } = this.#output.forward(every ? output : last);
-    return { logits, weights: intermediates?.[name] };
+    return { logits, weights: intermediates?.[name], intermediates };
   }
 
   /**

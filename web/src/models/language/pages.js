@@ -3,12 +3,14 @@ import { Block } from '../../core/block.js';
 import { partsOf } from '../../core/contributions.js';
 import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
+import { valuesOf } from '../../core/patching.js';
 import { ablateOf } from '../../core/silence.js';
 import { written } from '../../drawing/numbers.js';
 import { Kept } from '../../work/kept.js';
 import { changeAnswer, ranked } from '../changes.js';
 import { lensRows } from '../lensRows.js';
 import { Layered, mostHere, sized } from '../model.js';
+import { compared, comparison, patched } from '../patching.js';
 import { candidates, chosen } from './languageModel.js';
 import * as texts from '../../texts/models.js';
 
@@ -287,6 +289,46 @@ export class Pages extends Layered {
       likely: likely.map(label),
       total,
       parts: partsOf({ ...all, total }),
+    };
+  }
+
+  /**
+   * Another sentence next to the reader's: its tokens and, if there are as many, the differences.
+   * @param {import('../model.js').CompareGiven} given
+   * @returns {import('../model.js').CompareAnswer}
+   */
+  compare({ text, total, drawn, ...given }) {
+    return comparison(this.tokens.of(text), { ...given, total }, (other) =>
+      compared(
+        {
+          ...this.#patching(given),
+          likeliest: (logits) => candidates(logits, { temperature: 1, topK: 0 }).slice(0, drawn),
+        },
+        { ...given, other },
+      ),
+    );
+  }
+
+  /**
+   * Patches each row of the reader's sentence into the other sentence.
+   * @param {import('../model.js').PatchGiven} given
+   */
+  patch(given) {
+    return patched(this.#patching(given), given);
+  }
+
+  /**
+   * The model as `compared()` and `patched()` use it.
+   * @param {Pick<import('../model.js').PatchGiven, 'ids' | 'encoding' | 'stage' | 'head'>} given
+   */
+  #patching({ ids, encoding, stage, head }) {
+    const options = { layer: null, positions: encoding !== 'none' };
+    return {
+      values: valuesOf(stage, this.config.numLayers, head),
+      /** @type {import('../patching.js').Run} */
+      run: (ids, { intermediates: names, patch }) =>
+        this.model.changed(ids, { patch }, { ...options, names }),
+      label: (/** @type {number} */ id) => this.tokens.label(id, ids),
     };
   }
 

@@ -11,12 +11,19 @@ import { notesOf, partTexts, texts } from '../../texts/own.js';
 /** @typedef {import('../model.js').Model} Model */
 /** @typedef {import('../model.js').Predicts} Predicts */
 /** @typedef {import('../model.js').Given} Given */
-/** @typedef {'encode' | 'next' | 'change' | 'rank' | 'lens' | 'contributions' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
+/** @typedef {'encode' | 'next' | 'change' | 'rank' | 'lens' | 'contributions' | 'compare' | 'patch' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
 
 /** The programs in ownPrograms.js. */
 const programs = [
-  ...['attentionCode', 'cutCode', 'decoderCacheCode', 'editCode', 'encoderBlockCode', 'lossCode'],
-  ...['nextWordCode', 'silenceCode', 'stagesCode', 'wallCode'],
+  ...[
+    'attentionCode',
+    'compareCode',
+    'cutCode',
+    'decoderCacheCode',
+    'editCode',
+    'encoderBlockCode',
+  ],
+  ...['lossCode', 'nextWordCode', 'silenceCode', 'stagesCode', 'wallCode'],
 ];
 
 /** Id of the reader's last model. */

@@ -12,6 +12,7 @@ import {
   shuffledIds,
 } from '../../programs/calls.js';
 import { interventions } from '../../programs/interventions.js';
+import { patches } from '../../programs/patches.js';
 import { printMatrix } from '../../programs/print.js';
 import { cxx, double, js } from '../../programs/writers.js';
 
@@ -270,6 +271,37 @@ ${changes.cpp}std::vector<float> logits(${vocabSize});
 model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${vocabSize}})${changes.cppOption && `, {${changes.cppOption.slice(2)}}`});`,
     },
     candidates({ temperature, kept, shown }),
+  ]);
+}
+
+/**
+ * Patches one row after another of one sentence into another. Prints a line for each token with the
+ * share of the difference that each patch restores.
+ * @param {Given & { other: number[], target: number, stage: import('../../core/patching.js').Stage }}
+ *   given other: ids of the other sentence; target: the token whose log-probability is followed
+ * @param {Facts} facts
+ */
+export function compareCode({ other, target, stage, head, ...given }, { numLayers, description }) {
+  const { columns, call } = patches({ target, stage, head, numLayers, path: 'encoder.' });
+  const others = list('other', other);
+  return printOwn('shares', 'n', columns, [
+    ...beginning(given),
+    {
+      javascript: `${others.javascript}
+const run = (ids, options) => {
+  const { logits, intermediates } = model.forward(ids, { numLogits: 1, ...options });
+  return { logits: logits.data, intermediates };
+};`,
+      cpp: `${others.cpp}
+const auto run = [&](const std::vector<std::int64_t>& ids, const attn::Interventions& changes,
+                     attn::Intermediates* shown) {
+  std::vector<float> logits(${description.vocabSize});
+  model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${description.vocabSize}}),
+                {.intermediates = shown, .interventions = &changes});
+  return logits;
+};`,
+    },
+    call,
   ]);
 }
 

@@ -4,11 +4,13 @@ import { Block } from '../../core/block.js';
 import { partsOf } from '../../core/contributions.js';
 import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
+import { valuesOf } from '../../core/patching.js';
 import { orderOf } from '../../core/shuffle.js';
 import { ablateOf } from '../../core/silence.js';
 import { Kept } from '../../work/kept.js';
 import { changeAnswer, ranked } from '../changes.js';
 import { lastRows, lensRows, listed } from '../lensRows.js';
+import { compared, comparison, patched } from '../patching.js';
 import { editedBy } from './ownEdit.js';
 import { likeliest, NextTokens } from './ownNext.js';
 import { opened } from './ownOpen.js';
@@ -399,6 +401,48 @@ export class OwnModel {
       },
       given,
     );
+  }
+
+  /**
+   * Another sentence next to the reader's: its tokens and, if there are as many, the differences.
+   * @param {import('../model.js').CompareGiven} given
+   */
+  compare({ text, total, drawn, ...given }) {
+    return comparison(this.encode(text), { ...given, total }, (other) =>
+      compared(
+        {
+          ...this.#patching(given),
+          likeliest: (logits) => likeliest(logits, { temperature: 1, topK: 0, drawn }),
+        },
+        { ...given, other },
+      ),
+    );
+  }
+
+  /**
+   * Patches each row of the reader's sentence into the other sentence.
+   * @param {import('../model.js').PatchGiven} given
+   */
+  patch(given) {
+    return patched(this.#patching(given), given);
+  }
+
+  /**
+   * The model as `compared()` and `patched()` use it.
+   * @param {Pick<import('../model.js').PatchGiven, 'ids' | 'stage' | 'head'>} given
+   */
+  #patching({ ids, stage, head }) {
+    return {
+      values: valuesOf(stage, this.facts.numLayers, head, 'encoder.'),
+      /** @type {import('../patching.js').Run} */
+      run: (each, options) => {
+        const { logits, intermediates = {} } = this.#model.forward([...each], {
+          ...{ numLogits: 1, ...options },
+        });
+        return { logits: logits.data, intermediates };
+      },
+      label: (/** @type {number} */ id) => this.#tokens.label(id, ids),
+    };
   }
 
   /** Generates text. @param {Parameters<NextTokens['write']>[0]} given */

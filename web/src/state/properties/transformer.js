@@ -13,6 +13,9 @@ export const maxCuts = 64;
 /** Largest number of silenced parts. */
 export const maxSilenced = 64;
 
+/** Largest number of characters in the sentence that is compared with the page's sentence. */
+export const maxCompared = 2000;
+
 /** Largest number of tokens in either sentence of an alignment. */
 export const maxAligned = 64;
 
@@ -54,6 +57,18 @@ export const properties = {
   /** The silenced parts of the model, and the numbers that replace their outputs. */
   silenced: modelParts(maxSilenced, { layers: 128, heads: 128 }),
   silenceBy: choice(/** @type {'mean' | 'zero'} */ ('mean'), ['mean', 'zero']),
+
+  /**
+   * The sentence that is compared with the page's sentence (if it is empty, the page suggests one),
+   * the values that are compared, the meaning of the colours, and the locked cell: a token and a
+   * layer.
+   */
+  compareText: text('', maxCompared),
+  compareStage: choice(/** @type {import('../../core/patching.js').Stage} */ ('residual'), [
+    ...['residual', 'attention', 'mlp', 'head'],
+  ]),
+  compareShows: choice(/** @type {'effect' | 'distance'} */ ('effect'), ['effect', 'distance']),
+  compareCell: cell(127),
 
   /** The aligned sentences: the source, which is read, and the target, which is written. */
   source: text('The agreement on the European Economic Area was signed in August 1992.', 2000),

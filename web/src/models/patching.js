@@ -1,0 +1,117 @@
+// Two sentences in a language model: how their values differ, and how a prediction changes when a
+// value of one sentence replaces the same value of the other. This is activation patching.
+
+import { relativeDistance, rowOf } from '../core/patching.js';
+import { logSumExp } from './language/languageModel.js';
+
+/** @typedef {import('../core/patching.js').Value} Value */
+
+/**
+ * Runs the model on tokens and returns the logits of the next token, (V), with the requested
+ * intermediates.
+ * @typedef {(ids: readonly number[], options: { intermediates?: string[],
+ *   patch?: import('attn').PatchedValue[] }) => { logits: Float32Array,
+ *   intermediates: Record<string, import('attn').Tensor> }} Run
+ */
+
+/**
+ * Puts another sentence next to the reader's sentence, and compares them if they have equally many
+ * tokens.
+ * @param {import('./model.js').Split} split the other sentence
+ * @param {{ ids: number[], total: number }} given
+ * @param {(other: number[]) => import('./model.js').Compared} compare
+ * @returns {import('./model.js').CompareAnswer}
+ */
+export function comparison({ ids: all, tokens }, given, compare) {
+  const { length: total } = all;
+  const first = Math.max(0, total - given.ids.length);
+  const ids = all.slice(first);
+  const isEqual = total === given.total;
+  return { total, ids, tokens: tokens.slice(first), compared: isEqual ? compare(ids) : null };
+}
+
+/**
+ * Compares two sentences of equally many tokens.
+ * @param {object} model
+ * @param {Run} model.run
+ * @param {readonly Value[]} model.values
+ * @param {(logits: Float32Array) => { id: number, probability: number }[]} model.likeliest the most
+ *   probable tokens
+ * @param {(id: number) => string} model.label
+ * @param {{ ids: number[], other: number[], token: number }} given token: the token whose
+ *   log-probability is compared; −1 for the most probable token after the first sentence
+ * @returns {import('./model.js').Compared}
+ */
+export function compared({ run, values, likeliest, label }, { ids, other, token }) {
+  const intermediates = [...new Set(values.map(({ name }) => name))];
+  const runs = [ids, other].map((each) => run(each, { intermediates }));
+  const likely = runs.map(({ logits }) =>
+    likeliest(logits).map((each) => ({ ...each, label: label(each.id) })),
+  );
+  const [{ logits }] = runs;
+  const id = token >= 0 && token < logits.length ? token : likely[0][0].id;
+  const [first, second] = runs.map(({ logits }) => logits[id] - logSumExp(logits));
+  const distances = ids.flatMap((_, position) =>
+    values.map(({ name, head }) => {
+      const [a, b] = runs.map((each) => rowOf(each.intermediates[name], position, head));
+      return relativeDistance(a, b);
+    }),
+  );
+  return {
+    chosen: { id, label: label(id), first, second },
+    likely,
+    distances: { data: Float32Array.from(distances), shape: [ids.length, values.length] },
+  };
+}
+
+/**
+ * Runs the model on the second sentence again and again. In each run, one token's row of one value
+ * comes from the first sentence. Yields the answer so far before each run.
+ * @param {object} model
+ * @param {Run} model.run
+ * @param {readonly Value[]} model.values
+ * @param {(id: number) => string} model.label
+ * @param {{ ids: readonly number[], other: readonly number[], token: number }} given token: the token
+ *   whose log-probability is followed
+ * @returns {Generator<import('./model.js').PatchAnswer, import('./model.js').PatchAnswer>}
+ */
+export function* patched({ run, values, label }, { ids, other, token }) {
+  if (ids.length !== other.length) {
+    throw new Error(
+      `The sentences have ${ids.length} and ${other.length} tokens. Patching needs two sentences with the same number of tokens`,
+    );
+  }
+  const start = performance.now();
+  const intermediates = [...new Set(values.map(({ name }) => name))];
+  const [first, second] = [ids, other].map((each) => run(each, { intermediates }));
+  const cellOf = (/** @type {Float32Array} */ logits) => {
+    const likely = logits.reduce((best, value, id) => (value > logits[best] ? id : best), 0);
+    const sum = logSumExp(logits);
+    const probability = Math.exp(logits[likely] - sum);
+    return {
+      value: logits[token] - sum,
+      likely: { id: likely, label: label(likely), probability },
+    };
+  };
+  const total = values.length * ids.length;
+  /** @type {import('./model.js').PatchAnswer['cells']} */
+  const cells = [];
+  const soFar = () => ({ cells: [...cells], total, time: performance.now() - start });
+  const unchanged = cellOf(second.logits);
+  for (const { name, head } of values) {
+    for (let position = 0; position < ids.length; position++) {
+      const [row, own] = [first, second].map((each) =>
+        rowOf(each.intermediates[name], position, head),
+      );
+      // A row that is the same in both sentences changes nothing.
+      if (row.every((value, i) => value === own[i])) {
+        cells.push(unchanged);
+        continue;
+      }
+      yield soFar();
+      const patch = [{ name, head, position, values: { data: row, shape: [row.length] } }];
+      cells.push(cellOf(run(other, { patch }).logits));
+    }
+  }
+  return soFar();
+}
