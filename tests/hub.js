@@ -13,6 +13,8 @@ import { createServer } from 'node:http';
  * @property {Record<string, Uint8Array>} files
  * @property {string} [id]  the current name, if the model has been renamed
  * @property {false | 'auto' | 'manual'} [gated]
+ * @property {string} [revision]  the commit; by default, 40 times the letter a
+ * @property {object} [answer]  fields that replace fields of the listing
  */
 
 /**
@@ -36,7 +38,7 @@ import { createServer } from 'node:http';
  * @property {import('node:http').IncomingHttpHeaders} headers
  */
 
-const revision = 'a'.repeat(40);
+const usualRevision = 'a'.repeat(40);
 
 const kHubExposes =
   'X-Repo-Commit,X-Request-Id,X-Error-Code,X-Error-Message,X-Total-Count,ETag,Link,Accept-Ranges,Content-Range,X-Linked-Size,X-Linked-ETag,X-Xet-Hash';
@@ -122,6 +124,7 @@ export class Hub {
         .writeHead(status, { 'X-Error-Code': code })
         .end('Invalid username or password.');
     if (!model) return deny(401, 'RepoNotFound');
+    const { revision = usualRevision } = model;
     if (api && model.id) {
       return void response.writeHead(307, { Location: `/api/models/${model.id}?blobs=true` }).end();
     }
@@ -130,7 +133,8 @@ export class Hub {
         rfilename,
         size,
       }));
-      const answer = { id, sha: revision, private: false, gated: model.gated ?? false, siblings };
+      const { gated = false, answer: others } = model;
+      const answer = { id, sha: revision, private: false, gated, siblings, ...others };
       return void response
         .writeHead(200, { 'Content-Type': 'application/json; charset=utf-8' })
         .end(JSON.stringify(answer));

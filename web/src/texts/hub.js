@@ -29,16 +29,22 @@ export const byName = {
   will: ({ id, hub, revision }) =>
     `These files of ${id} would be fetched from ${hub} and its download servers (revision ${revision.slice(0, 8)}):`,
   fetch: (/** @type {number} */ bytes) => `Fetch ${sizeOf(bytes)}`,
-  proceed: (/** @type {number} */ bytes) => `Fetch the remaining ${sizeOf(bytes)}`,
+  /** @param {number} have @param {number} all */
+  rest: (have, all) => (have < all ? `Fetch the remaining ${sizeOf(all - have)}` : 'Open'),
   keep: 'Keep the files in this browser, for use without a network',
   noRoom: (/** @type {number} */ free) =>
     `This browser has only ${sizeOf(free)} left for this page, so the files cannot be kept.`,
+  noSpace:
+    'The browser has no room to keep all files of this model. The page fetches the rest without keeping it. To make room, delete kept models.',
+  notStored:
+    'The browser could not store the files of this model. The page fetches the rest without keeping it.',
   checking: 'Checking whether the page supports the model …',
   progress: (/** @type {number} */ done, /** @type {number} */ all) =>
     `${sizeOf(done)} of ${sizeOf(all)}`,
   fetching: 'how much of the files has been fetched',
   waiting: (/** @type {number} */ seconds) =>
     `The connection was lost. The page tries again in ${seconds} s.`,
+  inUse: 'Another tab is fetching this model. This tab continues when the other tab stops.',
   cancel: 'Cancel',
   kept: 'Kept in this browser:',
   /** @param {number} have @param {number} all */
@@ -86,6 +92,7 @@ export const reasons = {
     `${file} changed on the server while it was being fetched. The page has deleted what it had, so that two versions are not mixed. List the model’s files again`,
   noRanges: (/** @type {string} */ file) =>
     `The server cannot continue the download of ${file}. The page has deleted what it had. List the model’s files again`,
-  noSpace:
-    'The browser has no more room for the files. Delete models that you no longer need below, or fetch the files without keeping them',
+  /** @param {string} id @param {number} size */
+  tooLarge: (id, size) =>
+    `The files of ${id} take ${sizeOf(size)}, which is more than a page can open. Choose a smaller model`,
 };

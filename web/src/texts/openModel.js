@@ -9,7 +9,7 @@ export const dialog = {
   choose:
     'Choose the model’s `.safetensors` files, `config.json` and `tokenizer.json`, or the folder that contains them. Supported models: GPT-2, GPT-Neo (TinyStories), GPT-NeoX (Pythia), OPT, BERT and related models, Llama, SmolLM, Mistral, Qwen 2 and 3, Gemma, OLMo 2.',
   stays:
-    'Nothing leaves this machine. Your browser reads the files in slices, and links to this page do not contain the files. A reload restores the page’s own model.',
+    'Files that you choose stay on this machine. Your browser reads them in slices, and links to this page do not contain them. A reload restores the page’s own model.',
   files: 'Choose files',
   folder: 'Choose a folder',
   drop: 'or drop them anywhere on the page',

@@ -7,7 +7,6 @@
 
 import { reasons } from '../../texts/hub.js';
 import { ask, hostOf, Interrupted } from './listing.js';
-import { lengthOf } from './shelf.js';
 
 /** @typedef {import('./listing.js').HubFile} HubFile */
 /** @typedef {import('./listing.js').Listing} Listing */
@@ -21,13 +20,14 @@ import { lengthOf } from './shelf.js';
  * @property {(files: File[]) => Promise<void>} [check]  called with files that have the headers of the
  *   weights, but zeros instead of weights. If it fails, the weights are not fetched
  * @property {(seconds: number, signal: AbortSignal) => Promise<void>} [wait]
- * @property {number} [stallSeconds]  seconds without data after which a connection is given up
  */
 
 /** Largest part, in bytes. */
 const mostInPart = 2 ** 24;
 /** Size of the first request for weights, in bytes. Most headers are shorter. */
 const usualHeader = 2 ** 17;
+/** Time without data after which a connection is given up, in seconds. */
+const stallSeconds = 30;
 /** Pauses after interruptions without progress, in seconds. */
 const pauses = [1, 2, 4, 8];
 
@@ -67,6 +67,7 @@ export async function fetchFiles(listing, shelf, net, options = {}) {
     if (isWeights(file)) await fetching.fetchHeader(file);
     else await fetching.fetchUntil(file, file.size);
   }
+  net.signal.throwIfAborted();
   if (!fetching.isComplete) {
     await options.check?.(listing.files.map((file) => fetching.fileOf(file)));
     net.signal.throwIfAborted();
@@ -82,7 +83,6 @@ class Fetching {
   #options;
   /** The number of bytes fetched so far. */
   #done;
-  #isDiscarded = false;
 
   /** @param {Listing} listing @param {Shelf} shelf @param {Net} net @param {Options} options */
   constructor(listing, shelf, net, options) {
@@ -90,7 +90,7 @@ class Fetching {
     this.#shelf = shelf;
     this.#net = net;
     this.#options = options;
-    this.#done = listing.files.reduce((sum, { name }) => sum + lengthOf(shelf.read(name)), 0);
+    this.#done = shelf.size;
   }
 
   get isComplete() {
@@ -100,7 +100,7 @@ class Fetching {
   /** The bytes of a file fetched so far, and zeros for the rest. @param {HubFile} file */
   fileOf({ name, size }) {
     const beginning = this.#shelf.read(name);
-    return new File([...beginning.parts, ...zeros(size - lengthOf(beginning))], name);
+    return new File([...beginning.parts, ...zeros(size - beginning.size)], name);
   }
 
   /** Fetches a file up to the end of its .safetensors header. @param {HubFile} file */
@@ -119,7 +119,7 @@ class Fetching {
    * @param {number} end
    */
   async fetchUntil(file, end) {
-    const have = () => lengthOf(this.#shelf.read(file.name));
+    const have = () => this.#shelf.read(file.name).size;
     let failures = 0;
     for (let before = have(); before < end; before = have()) {
       try {
@@ -144,6 +144,7 @@ class Fetching {
    */
   async #receive(file, begin, end) {
     const { signal } = this.#net;
+    signal.throwIfAborted();
     const stop = new AbortController();
     const abort = () => stop.abort(signal.reason);
     signal.addEventListener('abort', abort);
@@ -152,14 +153,14 @@ class Fetching {
     let timer;
     const restartTimer = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => stop.abort(stalled), 1000 * (this.#options.stallSeconds ?? 30));
+      timer = setTimeout(() => stop.abort(stalled), 1000 * stallSeconds);
     };
     /** @type {Uint8Array<ArrayBuffer>[]} */
     let chunks = [];
     let held = 0;
     let version = '';
     const store = async () => {
-      if (held && !this.#isDiscarded) await this.#shelf.add(file.name, new Blob(chunks), version);
+      if (held) await this.#shelf.add(file.name, new Blob(chunks), version);
       [chunks, held] = [[], 0];
     };
     try {
@@ -241,8 +242,7 @@ class Fetching {
 
   /** Deletes all parts of the model, and returns an error. @param {string} sentence */
   async #discarded(sentence) {
-    this.#isDiscarded = true;
-    await this.#shelf.clear();
+    await this.#shelf.discard();
     return new Error(sentence);
   }
 }

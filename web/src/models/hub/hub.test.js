@@ -5,7 +5,7 @@ import { Hub } from '../../../../tests/hub.js';
 import { sizeOf } from '../../texts/hub.js';
 import { fetchFiles } from './fetching.js';
 import { filesToFetch, idOf, listFiles } from './listing.js';
-import { lengthOf, shelfInMemory } from './shelf.js';
+import { Shelf } from './shelf.js';
 
 /** @import { Options } from './fetching.js' */
 
@@ -129,7 +129,7 @@ test('a renamed model is found under its old name', async () => {
 test('weights in several files are fetched with their index, without other weights', async () => {
   const wanted = without(sharded, 'consolidated.safetensors');
   const listing = await listFiles('some-owner/in-parts', net());
-  await assertSame(wanted, await fetchFiles(listing, shelfInMemory(), net()));
+  await assertSame(wanted, await fetchFiles(listing, new Shelf(), net()));
 });
 
 test('a model that lacks a file is rejected before anything is fetched', () => {
@@ -153,11 +153,46 @@ test('a model that lacks a file is rejected before anything is fetched', () => {
   assert.throws(() => choose(config, tokenizer, 'onnx/model.safetensors'), /no \.safetensors/);
 });
 
+/** @type {Record<string, (siblings: any[]) => object>} */
+const unexpected = {
+  'a file that is null': () => ({ siblings: [null] }),
+  'a file without a name': (siblings) => ({ siblings: [...siblings, { size: 1 }] }),
+  'a file without a size': (siblings) => ({
+    siblings: siblings.map(({ rfilename }) => ({ rfilename })),
+  }),
+  'an empty file': (siblings) => ({ siblings: siblings.map((each) => ({ ...each, size: 0 })) }),
+  'a size that is text': (siblings) => ({
+    siblings: siblings.map((each) => ({ ...each, size: '1' })),
+  }),
+  'two files with one name': (siblings) => ({ siblings: [...siblings, siblings[1]] }),
+  'no list of files': () => ({ siblings: {} }),
+  'a list of commits': () => ({ sha: ['a'.repeat(40)] }),
+  'a path as the commit': () => ({ sha: '../main' }),
+  'a path as the name': () => ({ id: '../a' }),
+  'a list of names': () => ({ id: ['some-owner/a.model_1'] }),
+};
+for (const [what, answerOf] of Object.entries(unexpected)) {
+  test(`an unexpected list of files is rejected: ${what}`, async () => {
+    const siblings = Object.entries(files).map(([rfilename, { length: size }]) => ({
+      rfilename,
+      size,
+    }));
+    hub.models['some-owner/a.model_1'].answer = answerOf(siblings);
+    await assert.rejects(listed(), /without a list of files that this page understands/);
+  });
+}
+
+test('a model that is too large for WebAssembly is rejected', async () => {
+  const siblings = Object.keys(files).map((rfilename) => ({ rfilename, size: 9e15 }));
+  hub.models['some-owner/a.model_1'].answer = { siblings };
+  await assert.rejects(listed(), /more than a page can open\. Choose a smaller model/);
+});
+
 test('errors explain unknown and gated models', async () => {
   await assert.rejects(listFiles('some-owner/nothing', net()), /no public model named .*nothing/);
   await assert.rejects(listFiles('some-owner/gated', net()), /signed in .* accepted .* terms/);
   const listing = { ...(await listed()), id: 'some-owner/gated' };
-  await assert.rejects(fetchFiles(listing, shelfInMemory(), net(), { wait }), /signed in/);
+  await assert.rejects(fetchFiles(listing, new Shelf(), net(), { wait }), /signed in/);
 });
 
 test('an error explains that a server cannot be reached', async () => {
@@ -173,7 +208,7 @@ test('a model is fetched in ranges, from the server that the hub redirects to', 
   const progress = [];
   /** @type {File[]} */
   let checked = [];
-  const got = await fetchFiles(listing, shelfInMemory(), net(), {
+  const got = await fetchFiles(listing, new Shelf(), net(), {
     onProgress: (done) => progress.push(done),
     check: async (headers) => void (checked = headers),
   });
@@ -200,7 +235,7 @@ test('a long header is fetched completely before the check', async () => {
   const listing = await listFiles('o/long', net());
   const stop = new Error('not supported');
   await assert.rejects(
-    fetchFiles(listing, shelfInMemory(), net(), { check: () => Promise.reject(stop) }),
+    fetchFiles(listing, new Shelf(), net(), { check: () => Promise.reject(stop) }),
     stop,
   );
   assert.deepEqual(hub.ranges, ['bytes=0-131071', 'bytes=131072-300007']);
@@ -211,7 +246,7 @@ test('after a lost connection, the download continues where it stopped', async (
   hub.faults = { stallAfter: [1000, Infinity, 5000], statuses: [0, 0, 503], drops: 1 };
   /** @type {number[]} */
   const pauses = [];
-  const got = await fetchFiles(listing, shelfInMemory(), net(), {
+  const got = await fetchFiles(listing, new Shelf(), net(), {
     wait,
     onWait: (seconds) => void pauses.push(seconds),
     onProgress: cutAt(1004, 131072 + 5004),
@@ -225,17 +260,21 @@ test('after a lost connection, the download continues where it stopped', async (
   assert.deepEqual(pauses, [1, 1, 1, 1]);
 });
 
-test('a connection that delivers nothing is replaced', async () => {
+test('a connection that delivers nothing for half a minute is replaced', async (t) => {
   const listing = await listed();
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   hub.faults = { stallAfter: [2000] };
-  const got = await fetchFiles(listing, shelfInMemory(), net(), { wait, stallSeconds: 1 });
+  const got = await fetchFiles(listing, new Shelf(), net(), {
+    wait,
+    onProgress: (done) => done === 2004 && t.mock.timers.tick(30_000),
+  });
   await assertSame(needed, got);
   assert.ok(hub.ranges.includes('bytes=2000-131071'), String(hub.ranges));
 });
 
 test('after several lost connections, the bytes that arrived stay and the download can continue', async () => {
   const listing = await listed();
-  const shelf = shelfInMemory();
+  const shelf = new Shelf();
   hub.faults = { stallAfter: [3000] };
   const failed = fetchFiles(listing, shelf, net(), {
     wait,
@@ -243,7 +282,7 @@ test('after several lost connections, the bytes that arrived stay and the downlo
     onWait: () => (hub.faults.drops = 9),
   });
   await assert.rejects(failed, /could not be reached|lost several times while model\.safetensors/);
-  assert.equal(lengthOf(shelf.read('model.safetensors')), 3000);
+  assert.equal(shelf.read('model.safetensors').size, 3000);
   hub.reset();
   await assertSame(needed, await fetchFiles(listing, shelf, net(), { wait }));
   assert.equal(hub.ranges[0], 'bytes=3000-131071');
@@ -261,11 +300,12 @@ const changes = [
 for (const [what, faults, message] of changes) {
   test(`after a lost connection, two versions are not mixed: ${what}`, async () => {
     const listing = await listed();
-    const shelf = shelfInMemory();
+    const shelf = new Shelf();
     hub.faults = faults;
     const options = { wait, onProgress: cutAt(5004) };
     await assert.rejects(fetchFiles(listing, shelf, net(), options), message);
-    for (const { name } of listing.files) assert.equal(lengthOf(shelf.read(name)), 0);
+    assert.ok(shelf.isDiscarded);
+    assert.equal(shelf.size, 0);
   });
 }
 
@@ -275,7 +315,7 @@ test('a file whose size differs from the listed size is rejected', async () => {
     hub.models['some-owner/a.model_1'] = {
       files: { ...files, 'model.safetensors': weightsOf(size) },
     };
-    const failed = fetchFiles(listing, shelfInMemory(), net(), { wait });
+    const failed = fetchFiles(listing, new Shelf(), net(), { wait });
     await assert.rejects(failed, /changed on the server/);
     hub.models['some-owner/a.model_1'] = { files };
   }
@@ -284,7 +324,7 @@ test('a file whose size differs from the listed size is rejected', async () => {
 test('a server that sends only whole files works if no connection is lost', async () => {
   const listing = await listed();
   hub.faults = { ignoresRanges: true };
-  await assertSame(needed, await fetchFiles(listing, shelfInMemory(), net(), { wait }));
+  await assertSame(needed, await fetchFiles(listing, new Shelf(), net(), { wait }));
 });
 
 /** @type {[string, number, RegExp][]} */
@@ -297,18 +337,26 @@ for (const [what, status, message] of statuses) {
   test(`${what}: the error says what to do`, async () => {
     const listing = await listed();
     hub.faults = { statuses: Array(9).fill(status) };
-    await assert.rejects(fetchFiles(listing, shelfInMemory(), net(), { wait }), message);
+    await assert.rejects(fetchFiles(listing, new Shelf(), net(), { wait }), message);
   });
 }
+
+test('nothing is requested after a cancellation', async () => {
+  const listing = await listed();
+  hub.reset();
+  const cancelled = { ...net(), signal: AbortSignal.abort() };
+  await assert.rejects(fetchFiles(listing, new Shelf(), cancelled), { name: 'AbortError' });
+  assert.deepEqual(hub.asked, []);
+});
 
 test('fetching can be cancelled, and the connection is closed', async () => {
   const listing = await listed();
   hub.faults = { pauseMs: 5 };
   const controller = new AbortController();
-  const shelf = shelfInMemory();
+  const shelf = new Shelf();
   /** @type {Options} */
   const options = { onProgress: (done) => done > 20_000 && controller.abort() };
   const fetching = fetchFiles(listing, shelf, { ...net(), signal: controller.signal }, options);
   await assert.rejects(fetching, { name: 'AbortError' });
-  assert.ok(lengthOf(shelf.read('model.safetensors')) >= 19_000);
+  assert.ok(shelf.read('model.safetensors').size >= 19_000);
 });

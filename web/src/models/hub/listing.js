@@ -21,7 +21,6 @@ import { reasons } from '../../texts/hub.js';
  * How to reach a hub.
  * @typedef {object} Net
  * @property {string} address  address of the hub
- * @property {typeof globalThis.fetch} [fetch]
  * @property {AbortSignal} signal
  * @property {() => Promise<boolean>} [isForbidden]  true if the page's policy has blocked a request
  */
@@ -36,6 +35,21 @@ const isId = (id) =>
   typeof id === 'string' &&
   id.split('/').length <= 2 &&
   id.split('/').every((s) => segment.test(s));
+
+/**
+ * Largest total size of a model's files, in bytes. Each weight takes at most 4 bytes there and at
+ * least 1 byte in WebAssembly, whose memory is limited to 4 GB.
+ */
+const mostBytes = 16e9;
+
+/** @param {unknown} commit */
+const isRevision = (commit) => typeof commit === 'string' && /^[0-9a-f]{40,64}$/.test(commit);
+
+/** @param {any} siblings @returns {siblings is { rfilename: string, size: any }[]} */
+const isListOfFiles = (siblings) =>
+  Array.isArray(siblings) &&
+  siblings.every((each) => typeof each?.rfilename === 'string') &&
+  new Set(siblings.map(({ rfilename }) => rfilename)).size === siblings.length;
 
 /** @param {string} address */
 export const hostOf = (address) => new URL(address).host;
@@ -62,7 +76,7 @@ export function idOf(address, given) {
  * @param {Record<string, string>} headers
  * @param {Net & { id: string }} net
  */
-export async function ask(url, headers, { address, fetch = globalThis.fetch, signal, id, ...net }) {
+export async function ask(url, headers, { address, signal, id, isForbidden }) {
   const hub = hostOf(address);
   /** @type {Response} */
   let response;
@@ -74,7 +88,7 @@ export async function ask(url, headers, { address, fetch = globalThis.fetch, sig
     });
   } catch (cause) {
     signal.throwIfAborted();
-    if (await net.isForbidden?.()) throw new Error(reasons.forbidden(id, hub), { cause });
+    if (await isForbidden?.()) throw new Error(reasons.forbidden(id, hub), { cause });
     const isOffline = globalThis.navigator?.onLine === false;
     throw new Interrupted(isOffline ? reasons.offline : reasons.unreachable(hub), { cause });
   }
@@ -94,7 +108,9 @@ export async function ask(url, headers, { address, fetch = globalThis.fetch, sig
 export function filesToFetch(id, all) {
   const find = (/** @type {string} */ name) => all.find((file) => file.name === name);
   const config = find('config.json');
-  const weights = all.filter(({ name }) => /^(?!\.|adapter_model)[^/]+\.safetensors$/.test(name));
+  const weights = all.filter(({ name }) =>
+    /^(?!\.|adapter_model)[^/\p{C}]+\.safetensors$/u.test(name),
+  );
   if (!weights.length) throw new Error(reasons.noWeights(id));
   if (!config) throw new Error(reasons.noConfig(id));
   const tokenizer = find('tokenizer.json');
@@ -136,16 +152,16 @@ export async function listFiles(given, net) {
     throw name === 'SyntaxError' ? new Error(reasons.noList(hub), { cause }) : cause;
   }
   const { id, sha: revision, gated, siblings } = answer ?? {};
-  if (!isId(id) || !/^[0-9a-f]{40,64}$/.test(revision) || !Array.isArray(siblings)) {
+  if (!isId(id) || !isRevision(revision) || !isListOfFiles(siblings)) {
     throw new Error(reasons.noList(hub));
   }
   if (gated) throw new Error(reasons.gated(id, hub));
-  const files = filesToFetch(
-    id,
-    siblings.map(({ rfilename: name, size }) => ({ name: String(name), size })),
-  );
+  const all = siblings.map(({ rfilename: name, size }) => ({ name, size }));
+  const files = filesToFetch(id, all);
   if (!files.every(({ size }) => Number.isSafeInteger(size) && size > 0)) {
     throw new Error(reasons.noList(hub));
   }
-  return { id, revision, files, size: files.reduce((sum, { size }) => sum + size, 0) };
+  const size = files.reduce((sum, { size }) => sum + size, 0);
+  if (size > mostBytes) throw new Error(reasons.tooLarge(id, size));
+  return { id, revision, files, size };
 }
