@@ -25,6 +25,8 @@ let hub;
 let folder = '';
 /** @type {BrowserContext} */
 let context;
+/** Errors that the page did not handle. @type {string[]} */
+let errors = [];
 
 before(async () => {
   hub = await Hub.start();
@@ -65,12 +67,17 @@ beforeEach(async () => {
     },
   };
   context = await site.newContext({ viewport: { width: 1440, height: 900 } });
+  errors = [];
+  context.on('weberror', (error) => void errors.push(String(error.error())));
   // Without this, the page loads its own language model.
   await context.addInitScript(() =>
     Object.defineProperty(navigator, 'connection', { value: { saveData: true } }),
   );
 });
-afterEach(() => context.close());
+afterEach(async () => {
+  await context.close();
+  assert.deepEqual(errors, []);
+});
 
 /** A weight file that is longer than the beginning that the page fetches first. */
 const header = '{"a":{"dtype":"F32","shape":[50000],"data_offsets":[0,200000]}}'.padEnd(72);
@@ -107,6 +114,15 @@ async function list(page, name) {
   await field(page).fill(name);
   await page.getByRole('button', { name: 'List its files' }).click();
 }
+
+/** @param {Page} page */
+const keepBox = (page) => page.getByRole('checkbox', { name: /^Keep the files/ });
+
+/** @param {Page} page */
+const kept = (page) => page.locator('[data-kept]');
+
+/** @param {Page} page */
+const cancelButton = (page) => page.getByRole('dialog').getByRole('button', { name: 'Cancel' });
 
 /** @param {Page} page */
 const fetchButton = (page) => page.getByRole('button', { name: /^Fetch / });
@@ -177,7 +193,7 @@ test('kept models open without a network, and the reader can delete them', async
   const page = await visit();
   await page.evaluate(() => navigator.serviceWorker.ready);
   await list(page, 'someone/small');
-  await page.getByRole('checkbox', { name: /^Keep the files/ }).check();
+  await keepBox(page).check();
   await fetchButton(page).click();
   await isOpen(page);
   await page.waitForFunction(() => navigator.serviceWorker.controller);
@@ -194,25 +210,150 @@ test('kept models open without a network, and the reader can delete them', async
   await context.setOffline(true);
   await page.reload();
   await openDialog(page);
-  const kept = page.locator('[data-kept]');
-  await matches(() => kept.innerText(), /someone\/small, \d+\skB/);
-  await kept.getByRole('button', { name: 'Open' }).click();
+  await matches(() => kept(page).innerText(), /someone\/small, \d+\skB/);
+  await kept(page).getByRole('button', { name: 'Open' }).click();
   await isOpen(page);
   assert.equal(hub.asked.length, asked, 'nothing was requested');
   await openDialog(page);
-  await kept.getByRole('button', { name: 'Delete' }).click();
-  await kept.waitFor({ state: 'detached' });
-  const keys = await page.evaluate(async () => {
-    const name = (await caches.keys()).find((each) => each.startsWith('attn-models-')) ?? '';
-    return (await (await caches.open(name)).keys()).length;
+  await kept(page).getByRole('button', { name: 'Delete' }).click();
+  await kept(page).waitFor({ state: 'detached' });
+  assert.equal(
+    await page.evaluate(async () => (await caches.keys()).join().includes('models')),
+    false,
+  );
+});
+
+test('a second tab waits, and continues where the first tab stopped', async () => {
+  const page = await visit();
+  await list(page, 'someone/small');
+  await keepBox(page).check();
+  hub.faults = stopAfter(5000);
+  await fetchButton(page).click();
+  await becomes(async () => (await fetched(page)) === small + 5000, true);
+  const other = await visit();
+  await list(other, 'someone/small');
+  await matches(() => fetchButton(other).innerText(), /^Fetch the remaining/);
+  await fetchButton(other).click();
+  await other.getByText('Another tab is fetching this model.').waitFor();
+  const { length } = hub.ranges;
+  hub.faults = {};
+  await cancelButton(page).click();
+  await isOpen(other);
+  assert.ok(hub.ranges[length]?.startsWith('bytes=5000-'), String(hub.ranges));
+  await openDialog(other);
+  await matches(() => kept(other).innerText(), /someone\/small, \d+\skB\s/);
+});
+
+test('an update replaces a kept model only once the update has arrived', async () => {
+  const page = await visit();
+  await list(page, 'someone/small');
+  await keepBox(page).check();
+  await fetchButton(page).click();
+  await isOpen(page);
+  hub.models['someone/small'].revision = 'b'.repeat(40);
+  hub.faults = stopAfter(5000);
+  await list(page, 'someone/small');
+  await page.locator('[data-listing]').getByText('revision bbbbbbbb').waitFor();
+  await fetchButton(page).click();
+  await becomes(async () => (await fetched(page)) === small + 5000, true);
+  await cancelButton(page).click();
+  await becomes(
+    () => kept(page).getByRole('button').allInnerTexts(),
+    ['Open', 'Delete', 'Continue', 'Delete'],
+  );
+  hub.reset();
+  await kept(page).getByRole('button', { name: 'Continue' }).click();
+  await isOpen(page);
+  await openDialog(page);
+  await becomes(() => kept(page).getByRole('button').allInnerTexts(), ['Open', 'Delete']);
+});
+
+test('a model that is deleted while its files are listed is fetched from the start', async () => {
+  const page = await visit();
+  await list(page, 'someone/small');
+  await keepBox(page).check();
+  hub.faults = stopAfter(5000);
+  await fetchButton(page).click();
+  await becomes(async () => (await fetched(page)) === small + 5000, true);
+  await cancelButton(page).click();
+  await page.getByRole('button', { name: /^Fetch the remaining/ }).waitFor();
+  await kept(page).getByRole('button', { name: 'Delete' }).click();
+  await keepBox(page).waitFor();
+  hub.reset();
+  await fetchButton(page).click();
+  await isOpen(page);
+  assert.ok(hub.ranges[0]?.startsWith('bytes=0-'), String(hub.ranges));
+  await openDialog(page);
+  await matches(() => kept(page).innerText(), /someone\/small, \d+\skB\s/);
+});
+
+test('without room for its files, a model is fetched but not kept', async () => {
+  await context.addInitScript(() => {
+    // A blank page has no cache.
+    if (!globalThis.caches) return;
+    const { put } = Cache.prototype;
+    /** @type {Cache['put']} */
+    Cache.prototype.put = function (key, response) {
+      // The first parts still fit.
+      return String(key).includes('.safetensors')
+        ? Promise.reject(new DOMException('', 'QuotaExceededError'))
+        : put.call(this, key, response);
+    };
   });
-  assert.equal(keys, 0);
+  const page = await visit();
+  await list(page, 'someone/small');
+  await keepBox(page).check();
+  await fetchButton(page).click();
+  await isOpen(page);
+  await openDialog(page);
+  await matches(() => problem(page).innerText(), /no room to keep all files of this model/);
+  await matches(() => kept(page).innerText(), /someone\/small, .* of \d+\skB/);
+  // The browser now says beforehand that there is no room.
+  await page.evaluate(() => (navigator.storage.estimate = async () => ({ quota: 9, usage: 8 })));
+  hub.models['someone/other'] = hub.models['someone/small'];
+  await list(page, 'someone/other');
+  await matches(
+    () => page.locator('[data-listing]').innerText(),
+    /only < 1\skB left for this page, so the files cannot be kept/,
+  );
+  assert.equal(await keepBox(page).count(), 0);
+  await fetchButton(page).click();
+  await isOpen(page);
+  await openDialog(page);
+  await matches(() => kept(page).innerText(), /^Kept in this browser:\s+someone\/small[^]*Delete$/);
+});
+
+test('a browser that stores nothing for the page still opens models by name', async () => {
+  await context.addInitScript(() => {
+    if (!globalThis.caches) return;
+    for (const name of /** @type {const} */ (['keys', 'open', 'has', 'match'])) {
+      CacheStorage.prototype[name] = () => Promise.reject(new DOMException('', 'SecurityError'));
+    }
+    StorageManager.prototype.estimate = () => Promise.reject(new TypeError());
+  });
+  const page = await visit();
+  await list(page, 'someone/small');
+  await fetchButton(page).waitFor();
+  assert.equal(await keepBox(page).count(), 0);
+  await fetchButton(page).click();
+  await isOpen(page);
+});
+
+test('a model that the page does not support is not kept', async () => {
+  const page = await visit();
+  await list(page, 'someone/strange');
+  await keepBox(page).check();
+  await fetchButton(page).click();
+  await matches(() => problem(page).innerText(), /strange/);
+  await page.locator('[data-listing]').waitFor({ state: 'detached' });
+  await field(page).waitFor();
+  assert.equal(await kept(page).count(), 0);
 });
 
 test('a download continues after a lost connection and, if the files are kept, after a reload', async () => {
   const page = await visit();
   await list(page, 'someone/small');
-  await page.getByRole('checkbox', { name: /^Keep the files/ }).check();
+  await keepBox(page).check();
   hub.faults = stopAfter(5000);
   await fetchButton(page).click();
   await becomes(async () => (await fetched(page)) === small + 5000, true);
@@ -228,17 +369,16 @@ test('a download continues after a lost connection and, if the files are kept, a
   hub.models['someone/other'] = hub.models['someone/small'];
   hub.faults = stopAfter(7000);
   await list(page, 'someone/other');
-  await page.getByRole('checkbox', { name: /^Keep the files/ }).check();
+  await keepBox(page).check();
   await fetchButton(page).click();
   await matches(() => page.locator('[data-fetched]').innerText(), /\d+\skB of \d+\skB/);
   await becomes(async () => (await fetched(page)) === small + 7000, true);
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
-  const kept = page.locator('[data-kept]');
-  await matches(() => kept.innerText(), /someone\/other, \d+\skB of \d+\skB/);
+  await cancelButton(page).click();
+  await matches(() => kept(page).innerText(), /someone\/other, \d+\skB of \d+\skB/);
   hub.reset();
   await page.reload();
   await openDialog(page);
-  await kept.getByRole('button', { name: 'Continue' }).click();
+  await kept(page).getByRole('button', { name: 'Continue' }).click();
   await isOpen(page);
   assert.ok(hub.ranges[0]?.startsWith('bytes=7000-'), String(hub.ranges));
 });
@@ -288,10 +428,45 @@ test('a download that stops shows its progress, can be cancelled and continues',
   hub.faults = stopAfter(10_000);
   await fetchButton(page).click();
   await becomes(async () => (await fetched(page)) === small + 10_000, true);
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await cancelButton(page).click();
   await page.getByRole('button', { name: /^Fetch the remaining/ }).waitFor();
   hub.reset();
   await page.getByRole('button', { name: /^Fetch the remaining/ }).click();
+  await isOpen(page);
+});
+
+test('a download that is cancelled and started again at once continues', async () => {
+  const page = await visit();
+  await list(page, 'someone/small');
+  hub.faults = stopAfter(10_000);
+  await fetchButton(page).click();
+  await becomes(async () => (await fetched(page)) === small + 10_000, true);
+  const { length } = hub.ranges;
+  hub.faults = {};
+  await page.getByRole('dialog').evaluate(async (dialog) => {
+    const press = (/** @type {RegExp} */ name) => {
+      const all = [...dialog.querySelectorAll('button')];
+      const button = all.find(({ innerText }) => name.test(innerText));
+      button?.click();
+      return button;
+    };
+    press(/^Cancel$/);
+    while (!press(/^Fetch /)) await new Promise((resolve) => queueMicrotask(() => resolve(0)));
+  });
+  await isOpen(page);
+  assert.ok(hub.ranges[length]?.startsWith('bytes=10000-'), String(hub.ranges));
+});
+
+test('after a failure before the first byte, the files stay listed', async () => {
+  const page = await visit();
+  await list(page, 'someone/small');
+  await fetchButton(page).waitFor();
+  const { address } = hub;
+  await context.route(`${address}/**`, (route) => route.fulfill({ status: 404 }));
+  await fetchButton(page).click();
+  await matches(() => problem(page).innerText(), /no longer has the file config\.json/);
+  await context.unroute(`${address}/**`);
+  await fetchButton(page).click();
   await isOpen(page);
 });
 

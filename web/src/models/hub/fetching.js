@@ -63,12 +63,13 @@ function zeros(size) {
  */
 export async function fetchFiles(listing, shelf, net, options = {}) {
   const fetching = new Fetching(listing, shelf, net, options);
+  const isNew = shelf.size < listing.size;
   for (const file of listing.files) {
     if (isWeights(file)) await fetching.fetchHeader(file);
     else await fetching.fetchUntil(file, file.size);
   }
   net.signal.throwIfAborted();
-  if (!fetching.isComplete) {
+  if (isNew) {
     await options.check?.(listing.files.map((file) => fetching.fileOf(file)));
     net.signal.throwIfAborted();
   }
@@ -91,10 +92,6 @@ class Fetching {
     this.#net = net;
     this.#options = options;
     this.#done = shelf.size;
-  }
-
-  get isComplete() {
-    return this.#done === this.#listing.size;
   }
 
   /** The bytes of a file fetched so far, and zeros for the rest. @param {HubFile} file */
