@@ -30,7 +30,7 @@ test('patching the last row after the last layer restores the whole difference',
   for (const key of ['ArrowDown', 'PageDown', 'End', 'Enter']) await page.keyboard.press(key);
   await matches(() => readout(page).innerText(), /^100\s%$/);
   await becomes(async () => new URL(page.url()).hash.includes('compareCell=10.3'), true);
-  // Before the first layer, only the exchanged word differs.
+  // Before the first layer, only the changed word differs.
   for (const key of ['Escape', 'PageUp', 'Home', 'Enter']) await page.keyboard.press(key);
   await matches(() => readout(page).innerText(), /^0\s%$/);
 

@@ -52,8 +52,8 @@ export function relativeDistance(a, b) {
 }
 
 /**
- * Which share of the difference between two runs a patch restores: 0 if the result is as in the
- * second run, and 1 if it is as in the first. 0 if the two runs do not differ.
+ * The share of the difference between two runs that a patch restores: 0 if the result equals the
+ * second run's result, and 1 if it equals the first run's. 0 if the two runs do not differ.
  * @param {number} patched
  * @param {{ first: number, second: number }} runs
  */
@@ -61,7 +61,7 @@ export const restored = (patched, { first, second }) =>
   first === second ? 0 : (patched - second) / (first - second);
 
 /**
- * Writes numbers that are given column by column as a tensor, row by row. Missing numbers are NaN.
+ * Converts numbers in the order of columns to a row-major tensor. Missing numbers become NaN.
  * @param {readonly number[]} values
  * @param {number} rows
  * @param {number} columns

@@ -19,7 +19,7 @@ test('a row is read from a matrix and from a head', () => {
   assert.deepEqual([...rowOf({ data, shape: [2, 3, 2] }, 1, 1)], [8, 9]);
 });
 
-test('the distance of two rows is relative to the first row', () => {
+test('the distance between two rows is relative to the first row', () => {
   assert.equal(relativeDistance(Float32Array.of(3, 4), Float32Array.of(3, 4)), 0);
   assert.equal(relativeDistance(Float32Array.of(3, 4), Float32Array.of(0, 0)), 1);
   assert.equal(relativeDistance(Float32Array.of(0, 0), Float32Array.of(0, 0)), 0);

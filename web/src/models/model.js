@@ -157,10 +157,10 @@ import { Kept } from '../work/kept.js';
  * @property {number} head
  * @typedef {object} PatchAnswer
  * @property {{ value: number, likely: Likely }[]} cells for each patch so far, the log-probability of
- *   the followed token and the most probable token. The first patches are those of the first value,
+ *   the followed token and the most probable token. The patches of the first value come first,
  *   one for each token
  * @property {number} total number of all patches
- * @property {number} time in ms
+ * @property {number} time time in ms
  *
  * @typedef {object} Known the parameters of a layer
  * @property {Record<string, Tensor>} parameters parameters by the id of the stage that they compute

@@ -135,7 +135,7 @@ for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
 }
 
 for (const stage of /** @type {const} */ (['residual', 'attention', 'mlp', 'head'])) {
-  test(`both models compare two sentences alike and give the same results of patches, ${stage}`, async () => {
+  test(`both models compare two sentences alike and give the same results for patches, ${stage}`, async () => {
     const { pages, own, config } = await both('rotary');
     /** @param {string} text */
     const of = (text) => {

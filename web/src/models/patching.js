@@ -1,5 +1,5 @@
-// Two sentences in a language model: how their values differ, and how a prediction changes when a
-// value of one sentence replaces the same value of the other. This is activation patching.
+// Compares two sentences in a language model: measures how their values differ, and how a prediction
+// changes when a value of one sentence replaces the same value of the other (activation patching).
 
 import { relativeDistance, rowOf } from '../core/patching.js';
 import { logSumExp } from './language/languageModel.js';
@@ -15,8 +15,8 @@ import { logSumExp } from './language/languageModel.js';
  */
 
 /**
- * Puts another sentence next to the reader's sentence, and compares them if they have equally many
- * tokens.
+ * Returns the tokens of another sentence, and compares it with the reader's sentence if both have the
+ * same number of tokens.
  * @param {import('./model.js').Split} split the other sentence
  * @param {{ ids: number[], total: number }} given
  * @param {(other: number[]) => import('./model.js').Compared} compare
@@ -31,7 +31,7 @@ export function comparison({ ids: all, tokens }, given, compare) {
 }
 
 /**
- * Compares two sentences of equally many tokens.
+ * Compares two sentences with the same number of tokens.
  * @param {object} model
  * @param {Run} model.run
  * @param {readonly Value[]} model.values
@@ -65,8 +65,8 @@ export function compared({ run, values, likeliest, label }, { ids, other, token 
 }
 
 /**
- * Runs the model on the second sentence again and again. In each run, one token's row of one value
- * comes from the first sentence. Yields the answer so far before each run.
+ * Runs the model on the second sentence repeatedly. In each run, one token's row of one value comes
+ * from the first sentence. Yields the answer so far before each run.
  * @param {object} model
  * @param {Run} model.run
  * @param {readonly Value[]} model.values

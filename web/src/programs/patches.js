@@ -1,7 +1,7 @@
 import { valuesOf } from '../core/patching.js';
 
 /**
- * The calls that patch one row after another of one sentence into another sentence, in C++ and
+ * The calls that patch the rows of one sentence into another sentence, one at a time, in C++ and
  * JavaScript. They need the tokens `ids` and `other`, their number `n`, and a function `run` that
  * returns logits and intermediates. They define `shares`, (n, columns).
  * @param {{ target: number, stage: import('../core/patching.js').Stage, head: number, numLayers:

@@ -5,8 +5,8 @@ import { printMatrix } from '../../programs/print.js';
 /** @typedef {import('../../core/patching.js').Stage} Stage */
 
 /**
- * In Python, functions that see each layer's value through hooks. `change(i, y)` returns what
- * replaces value i.
+ * Python functions that register hooks for each layer's value. `change(i, y)` returns the numbers
+ * that replace value i.
  * @param {Stage} stage
  * @param {number} head
  */
@@ -35,8 +35,8 @@ def hooks(change):
   })[stage];
 
 /**
- * Programs that patch one row after another of the first sentence into the second sentence. They
- * print a line for each token with the share of the difference that each patch restores.
+ * Programs that patch the rows of the first sentence into the second sentence, one at a time. For
+ * each token, they print a line with the share of the difference that each patch restores.
  * @param {import('../../core/sentence.js').Given & { other: number[], target: number, stage: Stage }}
  *   given other: ids of the second sentence; target: the token whose log-probability is followed
  * @param {import('../../models/language/languagePrograms.js').Learned} learned

@@ -1,9 +1,9 @@
 // Stores the parts of a model's files while they are fetched, in memory and, if the reader keeps the
 // model, also in the browser's cache. The cache survives a reload and works without a network.
 //
-// Each revision of a model has a cache of its own. The cache contains the listing and the parts. The
-// address of a part contains its first and last byte, so parts cannot be joined in a wrong order.
-// If a cache is deleted while another tab writes to it, the browser discards what that tab writes.
+// Each revision of a model has its own cache, which contains the listing and the parts. The address
+// of a part contains its position in the file, so parts cannot be joined in a wrong order. If a
+// cache is deleted while another tab writes to it, the browser discards the data from that tab.
 
 import { byName as texts } from '../../texts/hub.js';
 
@@ -19,7 +19,7 @@ import { byName as texts } from '../../texts/hub.js';
 export class Shelf {
   /** @type {Map<string, Beginning>} */
   #files = new Map();
-  /** True once the parts have been deleted because they are of no use. */
+  /** True once the parts have been deleted because they cannot be used. */
   isDiscarded = false;
   /** True if the parts are also in the cache. */
   get isKept() {
@@ -131,7 +131,7 @@ class KeptShelf extends Shelf {
 
 const folder = () => new URL('.', location.href).href;
 
-/** How the names of all caches of this page start. Pages in other folders have other caches. */
+/** Prefix of the names of this page's caches. Pages in other folders have other caches. */
 const cachesOfPage = () => `attn-models-${folder()} `;
 
 /** @param {Pick<Listing, 'id' | 'revision'>} listing */

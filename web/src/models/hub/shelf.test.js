@@ -284,7 +284,7 @@ test('a run that fails deletes no other revision', async () => {
   assert.deepEqual(await kept(), ['a/b a 12', 'a/b b 2']);
 });
 
-test('deleting a model deletes no model whose name starts or ends alike', async () => {
+test('deleting a model does not delete models with similar names', async () => {
   for (const id of ['gpt2', 'gpt2/gpt2', 'gpt2-large', 'my/gpt2']) await keep(listingOf(id));
   await remove(listingOf('gpt2'));
   assert.deepEqual(await kept(), ['gpt2/gpt2 a 12', 'gpt2-large a 12', 'my/gpt2 a 12']);

@@ -293,7 +293,8 @@ export class Pages extends Layered {
   }
 
   /**
-   * Another sentence next to the reader's: its tokens and, if there are as many, the differences.
+   * Returns the tokens of another sentence and, if both sentences have the same number of tokens, the
+   * differences between them.
    * @param {import('../model.js').CompareGiven} given
    * @returns {import('../model.js').CompareAnswer}
    */
@@ -318,7 +319,7 @@ export class Pages extends Layered {
   }
 
   /**
-   * The model as `compared()` and `patched()` use it.
+   * The model in the form that `compared()` and `patched()` take.
    * @param {Pick<import('../model.js').PatchGiven, 'ids' | 'encoding' | 'stage' | 'head'>} given
    */
   #patching({ ids, encoding, stage, head }) {

@@ -275,8 +275,8 @@ model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${v
 }
 
 /**
- * Patches one row after another of one sentence into another. Prints a line for each token with the
- * share of the difference that each patch restores.
+ * Patches the rows of one sentence into another, one at a time. For each token, prints a line with
+ * the share of the difference that each patch restores.
  * @param {Given & { other: number[], target: number, stage: import('../../core/patching.js').Stage }}
  *   given other: ids of the other sentence; target: the token whose log-probability is followed
  * @param {Facts} facts

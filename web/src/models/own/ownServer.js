@@ -404,7 +404,8 @@ export class OwnModel {
   }
 
   /**
-   * Another sentence next to the reader's: its tokens and, if there are as many, the differences.
+   * Returns the tokens of another sentence and, if both sentences have the same number of tokens, the
+   * differences between them.
    * @param {import('../model.js').CompareGiven} given
    */
   compare({ text, total, drawn, ...given }) {
@@ -428,7 +429,7 @@ export class OwnModel {
   }
 
   /**
-   * The model as `compared()` and `patched()` use it.
+   * The model in the form that `compared()` and `patched()` take.
    * @param {Pick<import('../model.js').PatchGiven, 'ids' | 'stage' | 'head'>} given
    */
   #patching({ ids, stage, head }) {

@@ -23,7 +23,7 @@ export const stop = 'Stop';
 export const unequal = ({ yours, other }) =>
   `Your sentence has ${yours} tokens, and the other one has ${other} tokens. They are compared position by position, so both need the same number of tokens. Replace a word with a word that has as many tokens.`;
 export const same =
-  'Both sentences are the same so far. Exchange a word in the field above, so that the number of tokens stays the same.';
+  'Both sentences are the same so far. Replace a word in the field above with a word that has as many tokens.';
 
 /** The predictions. */
 export const yours = 'after your sentence';
@@ -67,7 +67,7 @@ export const legend = {
   distance: 'length of the difference ÷ length of your row',
 };
 
-/** What was done, and what does not follow from it. */
+/** Explains the computation and the limits of what it shows. */
 export const done = {
   effect:
     'Each patch replaced one row in the run on the other sentence with the row from your sentence, and everything after it was computed again. 0 means that the log-probability stays the same as after the other sentence, and 1 means that it becomes the same as after your sentence. The map applies only to this pair of sentences. A value near 0 does not show that the model ignores a row, because other rows may carry the same information.',
@@ -76,7 +76,7 @@ export const done = {
 };
 /** @param {{ label: string, token: string, where: string, share: string }} of */
 export const summary = ({ label, token, where, share }) =>
-  `Of all rows that differ, the row of “${token}” in ${where} matters most for “${label}”: patching it restores ${share} of the difference.`;
+  `Of all rows that differ, ${where} at “${token}” matters most for “${label}”: patching it restores ${share} of the difference.`;
 /** @param {{ tokens: number }} of */
 export const compared = ({ tokens }) => `Two sentences of ${tokens} tokens are compared.`;
 export const empty = 'There is no comparison yet.';
