@@ -71,6 +71,7 @@ test('the programs for a model that generates text agree with each other and wit
   };
   const description = await attn.describeModel(files);
   const facts = /** @type {any} */ ({ description, dModel: 20, numHeads: heads, numLayers: 2 });
+  const pair = { other: ids.with(1, (ids[1] + 1) % size), target: ids[0] };
   const all = {
     stages: programs.stagesCode(given, facts),
     block: programs.encoderBlockCode(given, facts),
@@ -81,6 +82,8 @@ test('the programs for a model that generates text agree with each other and wit
     next: programs.nextWordCode(given, facts),
     wall: programs.wallCode({ ...given, wallOrder: 'layer' }, facts),
     again: programs.wallCode({ ...given, wallOrder: 'induction' }, facts),
+    patches: programs.compareCode({ ...given, ...pair, stage: 'residual' }, facts),
+    patchedHead: programs.compareCode({ ...given, ...pair, stage: 'head' }, facts),
   };
   /** @type {Record<string, number[]>} */
   const printed = {};
@@ -95,6 +98,8 @@ test('the programs for a model that generates text agree with each other and wit
     }
   }
   printed.block.forEach((value, i) => assert.ok(Math.abs(value - printed.cache[i]) < 2e-5));
+  // A patch of the last row after the last layer restores the whole difference.
+  assert.ok(Math.abs(printed.patches[3 * n - 1] - 1) < 2e-5);
   const powers = logits.subarray((n - 1) * size).map((logit) => Math.exp(logit));
   const most = Math.max(...powers) / powers.reduce((sum, power) => sum + power, 0);
   assert.ok(Math.abs(printed.next[1] - most) < 2e-5);

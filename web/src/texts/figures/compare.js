@@ -31,6 +31,8 @@ export const others = 'after the other sentence';
 /** @param {{ label: string, first: string, second: string }} of */
 export const chosen = ({ label, first, second }) =>
   `“${label}” has probability ${first} after your sentence and ${second} after the other one. Its log-probability differs by {value}.`;
+export const small =
+  'This difference is small, so the map may show large shares for small changes.';
 /** @param {number} rows @param {string} time */
 export const took = (rows, time) => `Patching ${rows} rows one by one took ${time}.`;
 /** @param {number} done @param {number} total */
@@ -39,6 +41,8 @@ export const coming = (done, total) => `${done} of ${total} rows so far.`;
 /** The map. */
 export const layers = { residual: 'after layer', others: 'layer' };
 export const embedding = 'embedding';
+/** The name of the first column if it is narrow. @param {keyof typeof stages} stage */
+export const short = (stage) => (stage === 'residual' ? '0' : '1');
 /** @param {{ stage: keyof typeof stages, layer: number, head: number }} at */
 export const where = ({ stage, layer, head }) =>
   ({
