@@ -366,6 +366,24 @@ export async function arrival(page, at) {
 }
 
 /**
+ * Records from now on which figures are busy. Returns a function that reads their ids.
+ * @param {Page} page
+ */
+export async function recordBusy(page) {
+  const recorded = await page.evaluateHandle(() => {
+    const ids = /** @type {string[]} */ ([]);
+    new MutationObserver((changes) => {
+      for (const { target } of changes) {
+        const { id, ariaBusy } = /** @type {Element} */ (target);
+        if (ariaBusy) ids.push(id);
+      }
+    }).observe(document.body, { subtree: true, attributeFilter: ['aria-busy'] });
+    return ids;
+  });
+  return () => recorded.jsonValue();
+}
+
+/**
  * Waits until everything near the window has been computed and drawn and stays in place. A figure is
  * drawn a few frames after it comes near the window, and then moves the figures below it.
  * @param {Page} page

@@ -48,13 +48,13 @@ export class Ranking {
   stop = () => {
     this.#running?.abort();
     this.isRunning = false;
+    this.problem = '';
   };
 
   /** @param {Model} model @param {string} key */
   async #run(model, key) {
     this.stop();
     const { signal } = (this.#running = new AbortController());
-    this.problem = '';
     this.isRunning = true;
     const onProgress = (/** @type {Answer} */ answer) => {
       if (!signal.aborted) this.answer = answer;
