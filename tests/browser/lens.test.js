@@ -5,7 +5,7 @@ import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { gpt2, open } from './ownModel.js';
-import { becomes, matches, openTestSite, overflow, settled, unfold } from './site.js';
+import { becomes, matches, openTestSite, overflow, recordBusy, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -92,12 +92,15 @@ test('both figures fit a phone and are accessible', async () => {
 test('a model that the reader opened shows its layers and its contributions', async () => {
   const page = await site.visit(`#v=2&text=the+lady+sat&at=transformer.encoder-block`);
   await open(page, gpt2());
+  const busy = await recordBusy(page);
   await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
   await unfold(page.locator('#lens'));
   await page.locator('#lens').evaluate((element) => element.scrollIntoView());
   await becomes(async () => (await wordsIn(page)).length > 0, true);
   await page.locator('#contributions').evaluate((element) => element.scrollIntoView());
   await becomes(async () => (await partsIn(page)).length > 0, true);
+  const asked = await busy();
+  assert.ok(asked.includes('lens') && asked.includes('contributions'), asked.join());
   const [parts, total] = [await partsIn(page), await totalIn(page)];
   const size = parts.reduce((a, b) => a + Math.abs(b), 0);
   assert.ok(Math.abs(parts.reduce((a, b) => a + b, 0) - total) < 1e-5 * size);

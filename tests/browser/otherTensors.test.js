@@ -164,6 +164,70 @@ test('losses of any model, compared with guessing', async () => {
   await matches(() => figure.innerText(), /like guessing among 4[^]*worse than blind guessing/);
 });
 
+/** The values in a list of bars. @param {import('playwright-core').Locator} figure */
+const barsIn = (figure) =>
+  figure
+    .locator('.ranked [data-value]')
+    .evaluateAll((all) =>
+      all.map((each) => [
+        Number(/** @type {HTMLElement} */ (each).dataset.value),
+        each.previousElementSibling?.querySelector('span')?.style.width,
+      ]),
+    );
+
+for (const { isBroken, ...shows } of [
+  {
+    isBroken: false,
+    changed: / had probability 25\s%, and has 50\s% with .* changes by \+0\.69\./,
+    ranking: [
+      [-0.5, '50%'],
+      [0.25, '25%'],
+      [0.125, '12.5%'],
+    ],
+    words: ['gehen', 'Fuß', 'gehen', 'Fuß', 'gehen', 'Fuß'],
+    last: /: after layer 1, the most .* “Fuß” with probability 50\s%\. Then come “gehen” \(25\s%\)\.$/,
+    // The sum of the six smallest parts is larger than every part.
+    score:
+      /^The score of “gehen” is 82\.63\. The largest part is layer 30, feed-forward, with \+4\.63\.$/,
+  },
+  {
+    isBroken: true,
+    changed: /The model’s output with (the cuts|silenced parts) is not a number/,
+    ranking: [
+      [-0.5, '50%'],
+      [0.125, '12.5%'],
+      [NaN, '0%'],
+    ],
+    words: ['Fuß', 'Fuß', 'Fuß', 'Fuß', 'Fuß', 'NaN'],
+    last: /: after layer 1, the model’s output is not a number\.$/,
+    score: /^The model’s output is not a number/,
+  },
+]) {
+  test(`interventions: any model's answers, ${isBroken ? 'not numbers' : 'numbers'}`, async () => {
+    await page.getByRole('checkbox', { name: 'not numbers' }).setChecked(isBroken);
+    const cut = await figureOf('cut');
+    const { weights } = tensors.answers[isBroken ? 'broken' : 'numbers'].change;
+    const map = heatmap(cut, /^Attention weights of head 1/);
+    // The readouts of cut cells and of later keys give no weight.
+    assert.deepEqual((await readValues(map, 3, 3))[2].slice(1), rowsOf(weights)[2].slice(1));
+    for (const id of ['cut', 'silence']) {
+      const figure = page.locator(`#${id}`);
+      await figure.scrollIntoViewIfNeeded();
+      await matches(() => figure.locator('[data-change]').innerText(), shows.changed);
+    }
+    await becomes(() => barsIn(page.locator('#silence')), shows.ranking);
+    const lens = await figureOf('lens');
+    const words = lens.locator('[data-word]');
+    await becomes(() => words.allTextContents(), shows.words);
+    const cells = heatmap(lens, /^The most probable/);
+    for (const key of ['ArrowDown', 'PageDown', 'End']) await cells.press(key);
+    await matches(() => lens.locator('[id$="-readout"]').innerText(), shows.last);
+    const contributions = page.locator('#contributions');
+    await contributions.scrollIntoViewIfNeeded();
+    await matches(() => contributions.locator('[data-summary]').textContent(), shows.score);
+  });
+}
+
 test('opening: the added rows, and the words that each word attends to', async () => {
   const figure = await figureOf('sentence');
   const shown = await readValues(heatmap(figure, /^Positional encoding/), 4, 3);

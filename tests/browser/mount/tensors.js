@@ -87,6 +87,72 @@ export const losses = [
   { name: 'backwards', text: 'gehen Fuß zu', loss: 3 },
 ];
 
+/** @param {string} label @param {number} probability */
+const likely = (label, probability) => ({ id: label.length, label, probability });
+const [log2, known] = [Math.LN2, [likely('Fuß', 0.5), likely('gehen', 0.25)]];
+
+/**
+ * A model's answers to the questions of figures, once as numbers, and once with results that are
+ * not numbers.
+ * @type {Record<'numbers' | 'broken', {
+ *   change: import('../../../web/src/models/model.js').ChangeAnswer,
+ *   ranking: import('../../../web/src/models/model.js').RankAnswer,
+ *   lens: import('../../../web/src/models/model.js').LensAnswer,
+ *   contributions: import('../../../web/src/models/model.js').ContributionsAnswer,
+ * }>}
+ */
+export const answers = {
+  numbers: {
+    change: {
+      ...{ weights, before: known, after: [likely('gehen', 0.5), likely('zu', 0.25)] },
+      chosen: { id: 5, label: 'gehen', before: -2 * log2, after: -log2, change: log2 },
+      moved: [
+        { divergence: 0, isSame: true, change: 0 },
+        { divergence: 0, isSame: false, change: 0 },
+        { divergence: 0.5, isSame: false, change: null },
+      ],
+    },
+    ranking: {
+      ...{ chosen: { id: 5, label: 'gehen', before: -log2 }, total: 3, time: 1 },
+      changes: [
+        { layer: 0, part: 0, change: 0.25 },
+        { layer: 0, part: 1, change: -0.5 },
+        { layer: 0, part: 'mlp', change: 0.125 },
+      ],
+    },
+    lens: { first: 0, layers: [Array(3).fill([known[1]]), Array(3).fill(known)] },
+    contributions: {
+      ...{ chosen: known[1], likely: known, total: 82.625 },
+      parts: Array.from({ length: 30 }, (_, layer) => ({
+        ...{ kind: /** @type {const} */ ('feedForward'), layer, head: 0 },
+        value: layer === 2 ? -0.5 : 1 + layer / 8,
+      })),
+    },
+  },
+  broken: {
+    change: {
+      ...{ before: known, after: [] },
+      weights: { ...weights, data: weights.data.with(8, NaN) },
+      chosen: { id: 5, label: 'gehen', before: -2 * log2, after: NaN, change: NaN },
+      moved: [
+        { divergence: 0, isSame: true, change: 0 },
+        { divergence: 0.5, isSame: false, change: 0 },
+        { divergence: NaN, isSame: false, change: null },
+      ],
+    },
+    ranking: {
+      ...{ chosen: { id: 5, label: 'gehen', before: -log2 }, total: 3, time: 1 },
+      changes: [
+        { layer: 0, part: 0, change: NaN },
+        { layer: 0, part: 1, change: -0.5 },
+        { layer: 0, part: 'mlp', change: 0.125 },
+      ],
+    },
+    lens: { first: 0, layers: [Array(3).fill(known), [known, known, []]] },
+    contributions: { chosen: null, likely: [], total: NaN, parts: [] },
+  },
+};
+
 /** A pre-norm block with one head and a hidden layer three times as wide. */
 export const block = {
   run: {

@@ -10,7 +10,7 @@ export const mostLines = 600;
 
 /**
  * The strongest connections of a head, in ascending order of weight, so that the strongest is drawn
- * on top.
+ * on top. A weight that is not a number has no arc.
  * @param {import('../drawing/matrix.js').Matrix} weights (n, n)
  * @param {number | null} query restricts the result to this query's connections; null for all
  * @param {number} most
@@ -31,7 +31,7 @@ export function strongestArcs({ data, columns }, query, most) {
   /** @type {Arc[]} */
   const arcs = [];
   for (let i = begin; i < end; i++) {
-    if (bin(data[i]) < from) continue;
+    if (!(bin(data[i]) >= from)) continue;
     arcs.push({ query: Math.floor(i / columns), key: i % columns, weight: data[i] });
   }
   return arcs.sort((a, b) => a.weight - b.weight).slice(-most);

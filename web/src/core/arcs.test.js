@@ -29,6 +29,12 @@ test('arcs can be restricted to one query', () => {
   );
 });
 
+test('weights that are not numbers have no arcs', () => {
+  assert.deepEqual(strongestArcs(matrix([NaN, 0.5, NaN, NaN], 2), null, 10), [
+    { query: 0, key: 1, weight: 0.5 },
+  ]);
+});
+
 test('equal weights and a query that attends to nothing are handled', () => {
   assert.equal(strongestArcs(matrix(Array(10_000).fill(0.01), 100), null, 500).length, 500);
   assert.deepEqual(strongestArcs(matrix([0, 0, 0, 0], 2), 0, 10), []);

@@ -20,6 +20,10 @@ export const partsOf = ({ embedding, layers, bias }) => [
   { kind: 'bias', layer: 0, head: 0, value: bias },
 ];
 
+/** The part with the largest magnitude. @param {readonly Part[]} parts at least one */
+export const largestPart = (parts) =>
+  parts.reduce((a, b) => (Math.abs(b.value) > Math.abs(a.value) ? b : a));
+
 /**
  * The largest parts, in their original order. If parts are left out, the last element of the result
  * is their sum.

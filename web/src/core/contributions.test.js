@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { largestParts, partsOf } from './contributions.js';
+import { largestPart, largestParts, partsOf } from './contributions.js';
 
 const contributions = {
   ...{ embedding: 1, bias: -0.25, total: 0 },
@@ -36,4 +36,9 @@ test('parts that are left out are added up', () => {
     [1, -2, 3, 0.3125],
   );
   assert.equal(largest[3].kind, 'others');
+});
+
+test('the largest part is a part of the model, not a sum of parts', () => {
+  const parts = partsOf({ embedding: 3, layers: [], bias: -4, total: -1 });
+  assert.deepEqual(largestPart(parts), parts[1]);
 });

@@ -31,18 +31,12 @@ export function valueAt({ data, columns }, { row, column }) {
   return data[row * columns + column];
 }
 
-/**
- * The largest |value|: 0 for an empty matrix, NaN if any value is NaN.
- * @param {Float32Array} data
- */
+/** The largest finite |value|, or 0 if there is none. @param {Float32Array} data */
 export function largestMagnitude(data) {
   let largest = 0;
   for (let i = 0; i < data.length; i++) {
     const magnitude = Math.abs(data[i]);
-    if (!(magnitude <= largest)) {
-      if (Number.isNaN(magnitude)) return NaN;
-      largest = magnitude;
-    }
+    if (magnitude > largest && magnitude < Infinity) largest = magnitude;
   }
   return largest;
 }

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { coarse, magnitudeOf, pixelsOfCell } from './matrix.js';
+import { coarse, largestMagnitude, magnitudeOf, pixelsOfCell } from './matrix.js';
+
+test('the largest magnitude ignores infinities and NaN', () => {
+  assert.equal(largestMagnitude(Float32Array.of(1, NaN, -2, -Infinity)), 2);
+  assert.equal(largestMagnitude(Float32Array.of(NaN)), 0);
+});
 
 test('a coarse matrix has the strongest cell of each group', () => {
   const data = Float32Array.of(1, -2, 0, 3, 0, 1, -Infinity, 0, 0, 0, 0.5, -0.25);

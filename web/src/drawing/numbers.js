@@ -1,5 +1,5 @@
 /** Uses a real minus sign, as the D3 formats do. @param {string} text */
-const typeset = (text) => text.replace(/-/g, '−');
+const typeset = (text) => text.replace(/-/g, '−').replace('Infinity', '∞');
 
 /**
  * Formats a float32 with all its digits. Nine significant digits distinguish any two values.
@@ -74,6 +74,10 @@ export function duration(milliseconds) {
  * @param {number} digits
  */
 export const decimals = (value, digits) => typeset(value.toFixed(digits));
+
+/** Formats a magnitude with two decimals. A small magnitude does not become 0. */
+export const magnitude = (/** @type {number} */ value) =>
+  value < 0.01 ? '< 0.01' : decimals(value, 2);
 
 /** Formats a change with its sign and two decimals. */
 export const signed = (/** @type {number} */ change) =>

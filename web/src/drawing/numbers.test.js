@@ -7,6 +7,7 @@ import {
   counted,
   exact,
   inWords,
+  magnitude,
   percent,
   readable,
   scientific,
@@ -28,6 +29,12 @@ test('numbers have a real minus sign and no unnecessary zeros', () => {
   assert.equal(exact(0), '0');
   assert.equal(exact(1), '1');
   assert.equal(brief(-3.7264), '−3.73');
+});
+
+test('a small magnitude is not shown as zero', () => {
+  assert.deepEqual([0, 0.009, 0.01, Infinity, NaN].map(magnitude), [
+    ...['< 0.01', '< 0.01', '0.01', '∞', 'NaN'],
+  ]);
 });
 
 test('readable numbers have four digits, and no digit before the decimal point is lost', () => {

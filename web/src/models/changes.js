@@ -11,6 +11,12 @@ const rowOf = (logits, rows, row) =>
   logits.subarray((row * logits.length) / rows, ((row + 1) * logits.length) / rows);
 
 /**
+ * The change from one log-probability to another. If both are −∞, nothing changes.
+ * @param {number} before @param {number} after
+ */
+const changeOf = (before, after) => (after === before ? 0 : after - before);
+
+/**
  * Measures how much the prediction after each token changes: the Kullback–Leibler divergence
  * between the predictions before and after, in nats, and the change of the log-probability of the
  * token that actually comes next.
@@ -19,19 +25,23 @@ const rowOf = (logits, rows, row) =>
  * @param {readonly number[]} ids (n)
  * @returns {import('./model.js').Moved[]}
  */
-export function movedBy(before, after, ids) {
+function movedBy(before, after, ids) {
   return ids.map((_, i) => {
     const [was, is] = [before, after].map((logits) => rowOf(logits, ids.length, i));
     const [wasSum, isSum] = [logSumExp(was), logSumExp(is)];
     let divergence = 0;
     for (let id = 0; id < was.length; id++) {
       const log = was[id] - wasSum;
-      divergence += Math.exp(log) * (log - (is[id] - isSum));
+      // A token with probability 0 adds nothing.
+      if (log !== -Infinity) divergence += Math.exp(log) * (log - (is[id] - isSum));
     }
     const next = ids[i + 1];
-    const change = next === undefined ? null : is[next] - isSum - (was[next] - wasSum);
-    // Rounding can make the divergence of almost equal predictions slightly negative.
-    return { divergence: Math.max(0, divergence), change };
+    return {
+      // Rounding can make the divergence of almost equal predictions slightly negative.
+      divergence: Math.max(0, divergence),
+      isSame: was.every((value, id) => value === is[id]),
+      change: next === undefined ? null : changeOf(was[next] - wasSum, is[next] - isSum),
+    };
   });
 }
 
@@ -42,7 +52,7 @@ export function movedBy(before, after, ids) {
  * @param {{ ids: readonly number[], token: number }} given token: the token whose probability the
  *   figure follows; −1 for the most probable token
  * @param {(logits: Float32Array) => { id: number, probability: number }[]} likeliest the most probable
- *   tokens
+ *   tokens; none if the probabilities are not numbers
  * @param {(id: number) => string} label
  * @returns {import('./model.js').ChangeAnswer}
  */
@@ -51,20 +61,20 @@ export function changeAnswer(before, after, { ids, token }, likeliest, label) {
   const [was, is] = [before, after].map(({ logits }) => rowOf(logits, n, n - 1));
   const likely = (/** @type {Float32Array} */ logits) =>
     likeliest(logits).map((each) => ({ ...each, label: label(each.id) }));
-  const first = likely(was);
-  const id = token >= 0 && token < was.length ? token : first[0].id;
+  const [first, last] = [likely(was), likely(is)];
+  const id = token >= 0 && token < was.length ? token : ([...first, ...last][0]?.id ?? 0);
+  const [wasLog, isLog] = [was[id] - logSumExp(was), is[id] - logSumExp(is)];
+  const change = changeOf(wasLog, isLog);
   return {
-    ...{ weights: after.weights, before: first, after: likely(is) },
-    chosen: {
-      ...{ id, label: label(id), before: was[id] - logSumExp(was), after: is[id] - logSumExp(is) },
-    },
+    ...{ weights: after.weights, before: first, after: last },
+    chosen: { id, label: label(id), before: wasLog, after: isLog, change },
     moved: movedBy(before.logits, after.logits, ids),
   };
 }
 
 /**
  * Silences each part alone, and compares the log-probabilities of the followed token. Yields the
- * answer so far before each part.
+ * answer so far before each part. Silences no part if the model's output is not a number.
  * @param {object} model
  * @param {readonly number[]} model.heads number of heads of each layer
  * @param {string} [model.path] path of the encoder, with a dot at the end
@@ -82,7 +92,7 @@ export function* ranked({ heads, path, run, label }, { token, replacement }) {
       ? token
       : logits.reduce((best, value, each) => (value > logits[best] ? each : best), 0);
   const before = logits[id] - logSumExp(logits);
-  const parts = heads.flatMap((count, layer) =>
+  const parts = (Number.isNaN(before) ? [] : heads).flatMap((count, layer) =>
     [...Array(count).keys(), /** @type {const} */ ('mlp')].map((part) => ({ layer, part })),
   );
   const answer = { chosen: { id, label: label(id), before }, total: parts.length };
@@ -92,7 +102,7 @@ export function* ranked({ heads, path, run, label }, { token, replacement }) {
   for (const part of parts) {
     yield soFar();
     const after = run(ablateOf([part], replacement, path));
-    changes.push({ ...part, change: after[id] - logSumExp(after) - before });
+    changes.push({ ...part, change: changeOf(before, after[id] - logSumExp(after)) });
   }
   return soFar();
 }

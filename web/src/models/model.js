@@ -94,28 +94,31 @@ import { Kept } from '../work/kept.js';
  * @property {number} token the followed token; −1 for the most probable one
  * @property {number} drawn number of predictions
  * @typedef {object} Moved how much the prediction after a token changes
- * @property {number} divergence Kullback–Leibler divergence, in nats
+ * @property {number} divergence Kullback–Leibler divergence, in nats; NaN if one of the predictions
+ *   is not a number
+ * @property {boolean} isSame whether the logits of both predictions are exactly the same numbers
  * @property {number | null} change the change of the log-probability of the token that comes next;
  *   null after the last token
  * @typedef {object} ChangeAnswer
  * @property {Tensor} weights the layer's weights with the changes, (heads, n, n)
- * @property {Likely[]} before predictions without the changes, the most probable first
+ * @property {Likely[]} before predictions without the changes, the most probable first; none if they
+ *   are not numbers
  * @property {Likely[]} after predictions with the changes
- * @property {{ id: number, label: string, before: number, after: number }} chosen the log-probability of
- *   the followed token without and with the changes
+ * @property {{ id: number, label: string, before: number, after: number, change: number }} chosen the
+ *   log-probability of the followed token without and with the changes, and their difference
  * @property {Moved[]} moved one entry for each token
  *
  * @typedef {{ ids: number[], encoding: string }} LensGiven
  * @typedef {object} LensAnswer
  * @property {number} first index of the first token that has predictions
  * @property {Likely[][][]} layers the most probable next tokens, by layer (the embedding first) and by
- *   token
+ *   token; none if their probabilities are not numbers
  * @typedef {{ ids: number[], encoding: string, token: number, drawn: number }} ContributionsGiven
  *   token: id of the token whose logit is split, −1 for the most probable token; drawn: number of
  *   most probable tokens to name
  * @typedef {{ id: number, label: string }} Named
  * @typedef {object} ContributionsAnswer
- * @property {Named} chosen the token whose logit is split
+ * @property {Named | null} chosen the token whose logit is split; null if the logits are not numbers
  * @property {Named[]} likely the most probable tokens
  * @property {number} total the logit
  * @property {import('../core/contributions.js').Part[]} parts

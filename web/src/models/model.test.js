@@ -28,9 +28,21 @@ const tokenizer = {
 const ids = [3, 20, 7, 7, 0, 3, 20, 11];
 const masks = { causal: true, window: 0, validLen: 0, blocked: [] };
 
-/** Opens the same file in both kinds of model. @param {'rotary' | 'sinusoidal'} positions */
-async function both(positions) {
+/**
+ * Opens the same file in both kinds of model.
+ * @param {'rotary' | 'sinusoidal'} positions
+ * @param {number} [huge] a token whose logit overflows after some tokens in the reader's model
+ */
+async function both(positions, huge) {
   const { bytes, model, config } = smallLanguageModel(attn, positions);
+  if (huge !== undefined) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset);
+    const start = 8 + Number(view.getBigUint64(0, true));
+    const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
+    const [begin] = header['embedding.weight'].data_offsets;
+    const at = start + begin + 4 * (huge * config.dModel + 2);
+    view.setFloat32(at, 3e38, true);
+  }
   const files = [
     new File([/** @type {any} */ (bytes)], 'model.safetensors'),
     new File([JSON.stringify(tokenizer)], 'tokenizer.json'),
@@ -118,7 +130,7 @@ for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
     for (const token of [-1, 9]) {
       const question = { ...given, token, drawn: 4 };
       const [c, d] = [pages.contributions(question), own.contributions(question)];
-      assert.equal(c.chosen.id, d.chosen.id);
+      assert.deepEqual(c.chosen?.id, d.chosen?.id);
       assert.deepEqual(
         c.likely.map(({ id }) => id),
         d.likely.map(({ id }) => id),
@@ -194,6 +206,30 @@ test('sentences with different numbers of tokens are not compared, and patching 
   assert.throws(() => finish(own.patch({ ...common, other: answer.ids, token: 1 })), {
     message: /^The sentences have 8 and 2 tokens\./,
   });
+});
+
+test('if a logit overflows, the model answers with what is known', async () => {
+  const { own } = await both('rotary', 1);
+  const given = { ids, encoding: '' };
+  const { layers } = own.lens(given);
+  const known = layers.map((rows) => rows.map(({ length }) => length === 3));
+  assert.ok(known[0].includes(true) && known[0].includes(false));
+  assert.ok(!known[2].includes(true));
+  /** @param {import('../core/silence.js').Part[]} silenced */
+  const change = (...silenced) =>
+    own.change({
+      ...{ ...given, layer: 1, cuts: [], silenced, replacement: 'zero', token: -1, drawn: 4 },
+    });
+  const unchanged = change();
+  assert.deepEqual([unchanged.before, unchanged.after], [[], []]);
+  assert.ok(unchanged.weights.data.every(Number.isFinite));
+  const silenced = change({ layer: 0, part: 1 });
+  assert.deepEqual([silenced.before.length, silenced.after.length], [0, 4]);
+  assert.equal(silenced.chosen.id, silenced.after[0].id);
+  assert.deepEqual(own.contributions({ ...given, token: -1, drawn: 4 }), {
+    ...{ chosen: null, likely: [], total: NaN, parts: [] },
+  });
+  assert.equal(finish(own.rank({ ids, token: -1, replacement: 'zero' })).total, 0);
 });
 
 test('the page’s model keeps the values of a sentence only for the same masks', async () => {

@@ -20,22 +20,24 @@ function sumOf(row) {
 }
 
 /**
- * The most probable tokens. Sorts the logits of all tokens as numbers, but only the ids of the most
- * probable tokens.
+ * The most probable tokens; none if the probabilities are not numbers, because a logit is NaN or ∞.
+ * Sorts the logits of all tokens as numbers, but only the ids of the most probable tokens.
  * @param {Float32Array} logits (V)
  * @param {{ temperature: number, topK: number, drawn: number }} options
  * @returns {{ id: number, probability: number }[]}
  */
 export function likeliest(logits, { temperature, topK, drawn }) {
   const kept = topK || logits.length;
+  // NaN comes last.
   const ascending = logits.slice().sort();
+  const largest = ascending[ascending.length - 1];
+  if (!Number.isFinite(largest)) return [];
   const least = ascending[Math.max(0, logits.length - Math.min(drawn, kept))];
   /** @type {number[]} */
   const ids = [];
   logits.forEach((value, id) => {
     if (value >= least) ids.push(id);
   });
-  const largest = ascending[ascending.length - 1];
   let total = 0;
   for (let i = Math.max(0, logits.length - kept); i < logits.length; i++) {
     total += Math.exp((ascending[i] - largest) / temperature);

@@ -6,6 +6,14 @@ import { likeliest } from './ownNext.js';
 
 const logits = Float32Array.of(1, 3, -2, 3, 0.5, 2, 2.5, -1);
 
+test('no token is likeliest if a logit is NaN or infinite', () => {
+  const options = { temperature: 1, topK: 0, drawn: 3 };
+  for (const broken of [[1, NaN], [1, Infinity], Array(2).fill(-Infinity)]) {
+    assert.deepEqual(likeliest(Float32Array.from(broken), options), []);
+  }
+  assert.equal(likeliest(Float32Array.of(1, -Infinity), options).length, 2);
+});
+
 test('the likeliest tokens are the first of all sorted candidates, including ties', () => {
   for (const options of [
     { temperature: 1, topK: 0 },

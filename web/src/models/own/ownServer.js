@@ -377,6 +377,7 @@ export class OwnModel {
   contributions({ ids, token, drawn }) {
     const { data } = this.#model.forward(ids, { numLogits: 1 }).logits;
     const likely = likeliest(data, { temperature: 1, topK: 0, drawn }).map(({ id }) => id);
+    if (!likely.length) return { chosen: null, likely: [], total: NaN, parts: [] };
     const id = token >= 0 && token < data.length ? token : likely[0];
     const label = (/** @type {number} */ id) => ({ id, label: this.#tokens.label(id, ids) });
     const all = this.#model.contributions(ids, id);

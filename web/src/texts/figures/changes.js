@@ -10,6 +10,10 @@ export const divergence = 'Kullback–Leibler divergence ';
 export const ofNext = (token) => `change of the log-probability of ${token}: `;
 export const movedSays =
   'The bar and the number below it are the Kullback–Leibler divergence between the two predictions for the next token, in nats. The last number is the change in the log-probability of the token that does come next. A dash means that the prediction is exactly the same.';
+export const movedNaN = 'NaN means that one of the two predictions is not a number.';
+/** @param {string} when */
+export const notNumbers = (when) =>
+  `The model’s output ${when} is not a number (NaN or ∞), so it gives no probabilities.`;
 export const exported = ['token', 'probability'];
 export const exportedMoves = [
   'Kullback–Leibler divergence',

@@ -23,5 +23,7 @@ export const done =
 /** @param {{ label: string, largest: string, value: string, total: string }} of */
 export const summary = ({ label, largest, value, total }) =>
   `The score of “${label}” is ${total}. The largest part is ${largest}, with ${value}.`;
+export const notNumbers =
+  'The model’s output is not a number (NaN or ∞), so the score cannot be split.';
 export const empty = 'No tokens yet.';
 export const exported = ['part', 'contribution'];

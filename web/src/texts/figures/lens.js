@@ -10,7 +10,13 @@ export const label = ({ tokens, layers }) =>
   `The most probable next token for ${tokens} tokens, after the embedding and after each of ${layers} layers`;
 /** @param {string} when */
 export const cell = (when) =>
-  `{token}: ${when}, the most probable next token is “{first}” with probability {value}`;
+  `{token}: ${when}, the most probable next token is “{first}” with probability {value}.`;
+/** @param {string} when */
+export const cellUnknown = (when) => `{token}: ${when}, the model’s output is not a number.`;
+/** Stands for a token if the model’s output is not a number. */
+export const unknown = { id: -1, label: 'NaN', probability: NaN };
+export const notNumbers =
+  'In cells with NaN, the model’s output is not a number (NaN or ∞), so no token has a probability.';
 /** @param {{ label: string, share: string }[]} others */
 export const others = (others) =>
   `Then come ${others.map(({ label, share }) => `“${label}” (${share})`).join(' and ')}.`;
