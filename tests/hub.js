@@ -45,8 +45,10 @@ const kHubExposes =
 const kFilesExpose =
   'Accept-Ranges, Content-Range, Content-Type, Content-Disposition, ETag, X-Cache';
 
-const etagOf = (/** @type {Uint8Array} */ content) =>
-  `"${createHash('sha256').update(content).digest('hex')}"`;
+const hashOf = (/** @type {Uint8Array} */ content) =>
+  createHash('sha256').update(content).digest('hex');
+const etagOf = (/** @type {Uint8Array} */ content) => `"${hashOf(content)}"`;
+const isLarge = (/** @type {string} */ name) => name.endsWith('.safetensors');
 
 /** @param {Server} server */
 async function listen(server) {
@@ -129,9 +131,9 @@ export class Hub {
       return void response.writeHead(307, { Location: `/api/models/${model.id}?blobs=true` }).end();
     }
     if (api) {
-      const siblings = Object.entries(model.files).map(([rfilename, { length: size }]) => ({
-        rfilename,
-        size,
+      const siblings = Object.entries(model.files).map(([rfilename, content]) => ({
+        ...{ rfilename, size: content.length },
+        ...(isLarge(rfilename) && { lfs: { sha256: hashOf(content), size: content.length } }),
       }));
       const { gated = false, answer: others } = model;
       const answer = { id, sha: revision, private: false, gated, siblings, ...others };
@@ -143,7 +145,7 @@ export class Hub {
     const [, commit, name] = /\/resolve\/([^/]+)\/(.+)$/.exec(pathname) ?? [];
     const content = commit === revision ? model.files[decodeURIComponent(name)] : undefined;
     if (!content) return deny(404, 'EntryNotFound');
-    if (!name.endsWith('.safetensors')) return void this.#sendRange(request, response, content);
+    if (!isLarge(name)) return void this.#sendRange(request, response, content);
     const location = this.faults.redirect ?? `${this.files}/xet/${id}/${name}?Signature=1`;
     response
       .writeHead(302, {

@@ -90,6 +90,8 @@ export const reasons = {
     `${hub} no longer has the file ${file} of this revision. List the model’s files again`,
   changed: (/** @type {string} */ file) =>
     `${file} changed on the server while it was being fetched. The page has deleted what it had, so that two versions are not mixed. List the model’s files again`,
+  damaged: (/** @type {string} */ file) =>
+    `${file} is damaged: its SHA-256 hash differs from the hash in the list of files. The page has deleted what it had. List the model’s files again`,
   noRanges: (/** @type {string} */ file) =>
     `The server cannot continue the download of ${file}. The page has deleted what it had. List the model’s files again`,
   /** @param {string} id @param {number} size */

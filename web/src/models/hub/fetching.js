@@ -26,6 +26,11 @@ import { ask, hostOf, Interrupted } from './listing.js';
 const mostInPart = 2 ** 24;
 /** Size of the first request for weights, in bytes. Most headers are shorter. */
 const usualHeader = 2 ** 17;
+/**
+ * Largest file whose hash is checked, in bytes. Browsers compute hashes only of data that is in
+ * memory as a whole.
+ */
+const mostToHash = 2 ** 30;
 /** Time without data after which a connection is given up, in seconds. */
 const stallSeconds = 30;
 /** Pauses after interruptions without progress, in seconds. */
@@ -73,7 +78,11 @@ export async function fetchFiles(listing, shelf, net, options = {}) {
     await options.check?.(listing.files.map((file) => fetching.fileOf(file)));
     net.signal.throwIfAborted();
   }
-  for (const file of listing.files) await fetching.fetchUntil(file, file.size);
+  for (const file of listing.files) {
+    await fetching.fetchUntil(file, file.size);
+    await fetching.verify(file);
+  }
+  net.signal.throwIfAborted();
   return listing.files.map((file) => fetching.fileOf(file));
 }
 
@@ -108,6 +117,23 @@ class Fetching {
     const length = 8 + Number(new DataView(start).getBigUint64(0, true));
     // The loader explains what is wrong with an invalid header.
     if (length <= Math.min(file.size, 1e8)) await this.fetchUntil(file, length);
+  }
+
+  /**
+   * Compares the hash of a complete file with the listed hash, if possible. Pages without a secure
+   * context cannot compute hashes.
+   * @param {HubFile} file
+   */
+  async verify(file) {
+    if (!file.sha256 || file.size > mostToHash || !crypto.subtle) return;
+    // Reading fails if the device has too little memory.
+    const bytes = await this.fileOf(file)
+      .arrayBuffer()
+      .catch(() => null);
+    if (!bytes) return;
+    const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+    const hex = Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');
+    if (hex !== file.sha256) throw await this.#discarded(reasons.damaged(file.name));
   }
 
   /**

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, beforeEach, test } from 'node:test';
 
 import { Hub } from '../../../../tests/hub.js';
@@ -113,7 +114,12 @@ test('the files of a model are listed with their sizes before any is fetched', a
   assert.equal(listing.id, 'some-owner/a.model_1');
   assert.deepEqual(
     listing.files,
-    Object.entries(needed).map(([name, { length: size }]) => ({ name, size })),
+    Object.entries(needed).map(([name, content]) => ({
+      ...{ name, size: content.length },
+      ...(name === 'model.safetensors' && {
+        sha256: createHash('sha256').update(content).digest('hex'),
+      }),
+    })),
   );
   assert.equal(listing.size, 4 + files['model.safetensors'].length);
   assert.deepEqual(
@@ -319,6 +325,15 @@ test('a file whose size differs from the listed size is rejected', async () => {
     await assert.rejects(failed, /changed on the server/);
     hub.models['some-owner/a.model_1'] = { files };
   }
+});
+
+test('a file whose hash differs from the listed hash is rejected', async () => {
+  const listing = await listed();
+  const shelf = new Shelf();
+  const [first, ...others] = listing.files.toReversed();
+  const damaged = { ...listing, files: [...others, { ...first, sha256: 'f'.repeat(64) }] };
+  await assert.rejects(fetchFiles(damaged, shelf, net(), { wait }), /safetensors is damaged: /);
+  assert.ok(shelf.isDiscarded);
 });
 
 test('a server that sends only whole files works if no connection is lost', async () => {

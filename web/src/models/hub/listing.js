@@ -1,14 +1,14 @@
 // Asks a hub which files a model has. Uses the interface of huggingface.co:
 //
 //   GET /api/models/OWNER/NAME?blobs=true  the commit of the main branch, and all files with sizes.
-//     Requests for renamed models are redirected. For unknown and private models, the status is
+//     Large files have a SHA-256 hash. Requests for renamed models are redirected. For unknown and private models, the status is
 //     401 (without signing in) or 404. The list of a gated model is public, but its files give 401.
 //   GET /OWNER/NAME/resolve/COMMIT/FILE    a file. For large files, redirects to another host.
 
 import { reasons } from '../../texts/hub.js';
 
 /**
- * @typedef {{ name: string, size: number }} HubFile
+ * @typedef {{ name: string, size: number, sha256?: string }} HubFile
  *
  * @typedef {object} Listing
  * @property {string} id  the model's name, OWNER/NAME
@@ -45,7 +45,7 @@ const mostBytes = 16e9;
 /** @param {unknown} commit */
 const isRevision = (commit) => typeof commit === 'string' && /^[0-9a-f]{40,64}$/.test(commit);
 
-/** @param {any} siblings @returns {siblings is { rfilename: string, size: any }[]} */
+/** @param {any} siblings @returns {siblings is { rfilename: string, size: any, lfs: any }[]} */
 const isListOfFiles = (siblings) =>
   Array.isArray(siblings) &&
   siblings.every((each) => typeof each?.rfilename === 'string') &&
@@ -156,7 +156,10 @@ export async function listFiles(given, net) {
     throw new Error(reasons.noList(hub));
   }
   if (gated) throw new Error(reasons.gated(id, hub));
-  const all = siblings.map(({ rfilename: name, size }) => ({ name, size }));
+  const all = siblings.map(({ rfilename: name, size, lfs }) => ({
+    ...{ name, size },
+    ...(typeof lfs?.sha256 === 'string' && { sha256: lfs.sha256 }),
+  }));
   const files = filesToFetch(id, all);
   if (!files.every(({ size }) => Number.isSafeInteger(size) && size > 0)) {
     throw new Error(reasons.noList(hub));
