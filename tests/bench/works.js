@@ -329,9 +329,9 @@ function storedCache(type, dim, targets) {
 }
 
 /**
- * A target for int8 caches. Their shares are lower than those of other types, because multiplying
- * bytes takes longer than reading them. The least share is the middle of the measured shares, 55 to
- * 65 % (README.md, “Limits”).
+ * Returns a target for int8 caches. They are read at a lower share of the machine's speed than other
+ * caches, because multiplying bytes takes longer than reading them. The minimum is the middle of the
+ * measured shares, 55 to 65 % (README.md, “Limits”).
  * @param {Target} target
  * @returns {Target}
  */

@@ -92,8 +92,8 @@ const likely = (label, probability) => ({ id: label.length, label, probability }
 const [log2, known] = [Math.LN2, [likely('Fuß', 0.5), likely('gehen', 0.25)]];
 
 /**
- * A model's answers to the questions of figures, once as numbers, and once with results that are
- * not numbers.
+ * A model's answers for the figures: one set of numbers, and one set in which some results are not
+ * numbers.
  * @type {Record<'numbers' | 'broken', {
  *   change: import('../../../web/src/models/model.js').ChangeAnswer,
  *   ranking: import('../../../web/src/models/model.js').RankAnswer,

@@ -102,7 +102,7 @@ test('parts are not silenced one by one if the model’s output is not a number'
   assert.deepEqual([changes, total], [[], 0]);
 });
 
-test('silencing a part can make the output something other than a number', () => {
+test('after a part is silenced, the output may not be a number', () => {
   const { changes, total } = rankedFor((silent) => [0, silent ? Infinity : 1]);
   assert.equal(total, 2);
   assert.ok(changes.every(({ change }) => Number.isNaN(change)));

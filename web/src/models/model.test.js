@@ -208,7 +208,7 @@ test('sentences with different numbers of tokens are not compared, and patching 
   });
 });
 
-test('if a logit overflows, the model answers with what is known', async () => {
+test('if a logit overflows, the model answers with the results that are known', async () => {
   const { own } = await both('rotary', 1);
   const given = { ids, encoding: '' };
   const { layers } = own.lens(given);

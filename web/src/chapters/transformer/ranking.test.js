@@ -5,7 +5,7 @@ import test from 'node:test';
 
 const { Ranking } = await import('./ranking.svelte.js');
 
-/** A model that the reader opened, whose answers the test gives. */
+/** Imitates a model that the reader opened. The test provides its answers. */
 function testModel() {
   /** @type {{ options: any, resolve: (answer: any) => void, reject: (error: Error) => void }[]} */
   const questions = [];

@@ -4,8 +4,8 @@ import { printMatrix } from '../../programs/print.js';
 /** @typedef {import('../../models/language/languagePrograms.js').Learned} Learned */
 
 /**
- * Programs that print a line for each token: the probability of the most probable next token after
- * the embedding and after each layer.
+ * Programs that apply the logit lens. For each token, they print a line with the largest probability
+ * of a next token, after the embedding and after each layer.
  * @param {Given} given
  * @param {Learned} learned
  */
@@ -72,8 +72,8 @@ names.forEach((name, l) => {
 }
 
 /**
- * Programs that print the contributions to the logit of a token after the last one: the embedding,
- * the heads and the feed-forward network of each layer, and the biases.
+ * Programs that print the contributions to the logit of one possible next token: the embedding, the
+ * heads and the feed-forward network of each layer, and the biases.
  * @param {Given & { target: number }} given
  * @param {Learned} learned
  */

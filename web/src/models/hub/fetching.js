@@ -27,8 +27,8 @@ const mostInPart = 2 ** 24;
 /** Size of the first request for weights, in bytes. Most headers are shorter. */
 const usualHeader = 2 ** 17;
 /**
- * Largest file whose hash is checked, in bytes. Browsers compute hashes only of data that is in
- * memory as a whole.
+ * Largest file whose hash is checked, in bytes. Browsers can only hash data that is completely in
+ * memory.
  */
 const mostToHash = 2 ** 30;
 /** Time without data after which a connection is given up, in seconds. */
