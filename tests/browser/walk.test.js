@@ -293,6 +293,20 @@ test('the head that attends to what followed the same word is explained, with it
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
 });
 
+test('if the word of the walk has decided anyway, another word shows what the division does', async () => {
+  const head = `weights=learned&causal=1&layer=2&head=1&text=${text}&walkWord=8`;
+  const page = await site.visit(`#walk=5&${head}`);
+  await matches(() => says(page), /But look at “[^”]*was/);
+  await becomes(() => chosen(page), 'lady8');
+  await becomes(() => page.locator('#walk .meant').innerText(), 'was9');
+  const entropies = page.locator('#walk [data-entropy]');
+  await becomes(() => entropies.count(), 2);
+  const [divided, undivided] = await entropies.evaluateAll((all) =>
+    all.map((each) => Number(each.getAttribute('data-entropy'))),
+  );
+  assert.ok(divided > 2 && undivided < 0.5, `${divided}, ${undivided}`);
+});
+
 test('in a sentence with split words, the walk follows a whole word and explains the pieces', async () => {
   const page = await site.visit(
     '#walk=1&weights=learned&causal=1&layer=1&text=we+like+football+and+tea',

@@ -46,6 +46,7 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
   const undivided = attn.scaledDotProductAttention(q, k, v, {
     ...{ ...exclusion, numHeads: 1, scale: 1, needWeights: true },
   });
+  const rowsWithout = { data: undivided.weights.data, rows: key.rows, columns: key.rows };
   const width = given.rotary ? depth : dModel;
   const start = Math.max(0, word - mostTicks);
   return {
@@ -69,9 +70,8 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     scaled: row(stages.scaled).data,
     masked: row(stages.masked).data,
     divided: shareOf(row(weights).data),
-    undivided: shareOf(
-      row({ data: undivided.weights.data, rows: key.rows, columns: key.rows }).data,
-    ),
+    /** The effect of the division, for this word or, if its effect here is small, for another. */
+    division: divisionOf(weights, rowsWithout, stages.masked, word),
     blend: row(columnsOf(stages.attended, head * depth, (head + 1) * depth)),
     shuffled: shuffledOf(attn, given, { embedding, layer, model }, word),
     /** The model's logits for the next token. */
@@ -154,6 +154,35 @@ function shareOf(weights) {
   const largest = weights.reduce((a, b) => Math.max(a, b), 0);
   // The slope is 0 if changing the scores has no effect on the weights.
   return { weights, entropy: entropyOf(weights), largest, slope: responseOf(weights) };
+}
+
+/** A word with a larger weight than this hardly changes if its scores are not divided. */
+const decided = 0.9;
+
+/**
+ * The weights of a word with and without the division by √D. If one key has nearly all the weight
+ * even with the division, uses the word of the same head whose entropy falls most without it.
+ * @param {Matrix} weights
+ * @param {Matrix} undivided
+ * @param {Matrix} masked
+ * @param {number} word
+ */
+export function divisionOf(weights, undivided, masked, word) {
+  const of = (/** @type {number} */ word) => ({
+    word,
+    masked: rowOf(masked, word).data,
+    divided: shareOf(rowOf(weights, word).data),
+    undivided: shareOf(rowOf(undivided, word).data),
+  });
+  const fall = (/** @type {number} */ row) =>
+    entropyOf(rowOf(weights, row).data) - entropyOf(rowOf(undivided, row).data);
+  const own = of(word);
+  if (own.divided.largest <= decided) return own;
+  let [best, largest] = [word, fall(word)];
+  for (let row = 0; row < weights.rows; row++) {
+    if (fall(row) > largest) [best, largest] = [row, fall(row)];
+  }
+  return best === word ? own : of(best);
 }
 
 /** @param {LanguageModel} model @param {import('./sentence.js').Given} given @param {Tensor} x @param {number} word */

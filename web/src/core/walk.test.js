@@ -8,7 +8,7 @@ import { LanguageModel } from '../models/language/languageModel.js';
 import { untrained as settings } from '../state/properties/index.js';
 import { exclusionOf } from './exclusion.js';
 import { Embedder, encoded, layerOf } from './sentence.js';
-import { bits, keysOf, rowsOf, splitWord, walkOf } from './walk.js';
+import { bits, divisionOf, keysOf, rowsOf, splitWord, walkOf } from './walk.js';
 
 const attn = await load({ threads: 1 });
 const tokens = ['the', 'cat', 'sat', 'on', 'the', 'mat', 'and', 'the', 'cat', 'slept'];
@@ -60,13 +60,34 @@ function assertClose(a, b, within) {
   }
 }
 
+test('if a word has decided even with the division, another word shows the effect of the division', () => {
+  const matrix = (/** @type {number[][]} */ rows) => ({
+    ...{ data: new Float32Array(rows.flat()), rows: 3, columns: 3 },
+  });
+  const divided = matrix([
+    [0.98, 0.01, 0.01],
+    [0.4, 0.3, 0.3],
+    [0.6, 0.2, 0.2],
+  ]);
+  const undivided = matrix([
+    [1, 0, 0],
+    [1, 0, 0],
+    [0.8, 0.1, 0.1],
+  ]);
+  const words = [0, 1, 2].map((word) => divisionOf(divided, undivided, divided, word).word);
+  assert.deepEqual(words, [1, 1, 2]);
+});
+
 for (const [name, walkWith] of /** @type {const} */ ([
   ['a layer that has learned nothing', untrained],
   ['a layer of a language model', learned],
 ])) {
   test(`in ${name}, each step follows from the previous one`, () => {
-    const { word, depth, query, keys, scores, masked, divided, undivided, values, blend } =
-      walkWith({ walkWord: 6 });
+    const { word, depth, query, keys, scores, masked, divided, division, values, blend } = walkWith(
+      { walkWord: 6 },
+    );
+    const { undivided } = division;
+    assert.deepEqual([division.word, division.divided], [word, divided]);
     assert.equal(word, 6);
     const n = keys.rows;
     const dots = Array.from({ length: n }, (_, j) =>

@@ -24,6 +24,8 @@
  * @property {string} root √D
  * @property {{ entropy: string, largest: string, slope: string }} divided
  * @property {{ entropy: string, largest: string, slope: string }} undivided
+ * @property {{ softer: string } | null} sharp if the division hardly affects the word, the word of the
+ *   same head to which `divided` and `undivided` belong instead
  * @property {string} changed how much shuffling changes the output, with positions
  * @property {{ word: string, share: string } | null} guess
  * @property {{ word: string, share: string, guessed: boolean } | null} next the actual next word
@@ -139,14 +141,18 @@ export const steps = [
   },
   {
     title: () => 'Break it: do not divide',
-    says: ({ root, depth, divided, undivided }) =>
+    says: ({ word, root, depth, divided, undivided, sharp }) =>
       depth === 1
         ? 'Here a query is one number, and √1 is 1, so dividing changes nothing. With fewer heads, queries are longer.'
-        : `Without this division, all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly the weights are spread. It is 0 bits if one word gets everything. Here it goes from ${divided.entropy} bits to ${undivided.entropy}.`,
+        : `Without this division, all scores are ${root} times as large. ${
+            sharp
+              ? `For ${word} that changes little: its match is clear. But look at ${sharp.softer} in the same head. Its`
+              : 'The'
+          } largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly the weights are spread: 0 bits if one word gets everything. It goes from ${divided.entropy} bits to ${undivided.entropy}.`,
     more: ({ depth, divided, undivided }) =>
       depth === 1
         ? ''
-        : `The slope of softmax says how much the weights move if their scores move a little. It goes from ${divided.slope} to ${undivided.slope}. Near 0, softmax is saturated, or deaf, and a model has nothing to learn from.`,
+        : `The slope of softmax says how much the weights move if the scores move a little. It goes from ${divided.slope} to ${undivided.slope}. Near 0, a model has nothing to learn from.`,
     breaks: true,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} explains why the divisor is √D`,
@@ -226,7 +232,7 @@ export const stage = {
   turned: 'turned by the clocks',
   query: 'its query',
   keys: 'the keys',
-  values: 'values, paler for smaller weights',
+  values: 'values, faded by weight',
   blend: 'their blend',
   divided: 'divided by √D',
   undivided: 'not divided',

@@ -29,7 +29,7 @@ const quoted = (/** @type {string | undefined} */ token) =>
  * @returns {Facts}
  */
 export function factsOf(walk, { tokens, given, head, layers, candidates }) {
-  const { word, depth, divided, undivided, shuffled, scores } = walk;
+  const { word, depth, divided, division, shuffled, scores } = walk;
   const all = uncased(tokens);
   const twin = all.findIndex((token, i) => token === all[word] && i !== word);
   const [best, second] = [...keysOf(walk, Infinity).keys].sort(
@@ -63,7 +63,8 @@ export function factsOf(walk, { tokens, given, head, layers, candidates }) {
             rest: percent(Math.max(0, 1 - divided.weights[best] - divided.weights[second])),
           },
     root: brief(Math.sqrt(depth)),
-    ...{ divided: spreadOf(divided), undivided: spreadOf(undivided) },
+    ...{ divided: spreadOf(division.divided), undivided: spreadOf(division.undivided) },
+    sharp: division.word === word ? null : { softer: named(division.word).word },
     changed: brief(shuffled.with.difference),
     guess: guess ? offered(guess) : null,
     next: next ? { ...offered(next), guessed: next === guess } : null,
