@@ -4,7 +4,7 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { columnsOf, stagesOf } from '../../web/src/core/stages.js';
-import { becomes, heatmap, numberOf, openTestSite, readValues } from './site.js';
+import { becomes, heatmap, matches, numberOf, openTestSite, readValues } from './site.js';
 
 const site = await openTestSite();
 
@@ -56,6 +56,32 @@ test('the terms of a number add up to it and highlight their sources', async () 
   assert.ok(Math.abs(sum - total) < tolerance, `${sum} against ${total}`);
   await becomes(() => page.locator('#stages rect.source').count(), 2, 'a query and a key');
 });
+
+for (const width of [1280, 390]) {
+  test(`in a window of ${width} pixels, no term is cut off, and columns are numbered as drawn`, async () => {
+    const head = 'weights=learned&causal=1&layer=2&head=3&at=self-attention.stages';
+    const page = await site.open('', { viewport: { width, height: 900 } });
+    for (const [cell, map, says] of /** @type {const} */ ([
+      ['q.8.14', /^Queries, /, /^Queries: .*, column 14: /],
+      ['weights.8.2', /^Weights after softmax/, /^Weights after softmax: /],
+      ['head.8.14', /^Output of the head/, /^Output of the head: .*, column 14: /],
+      ['output.8.78', /^Output of the layer/, /^Output of the layer: .*, column 78: /],
+    ])) {
+      await page.goto(`${site.url}#v=2&${head}&stageCell=${cell}`);
+      const readout = page.locator('#stages .readout');
+      await matches(async () => {
+        // In a narrow window, the readout is beside the cell, and only while the cell is in view.
+        await heatmap(page, map).scrollIntoViewIfNeeded();
+        return readout.innerText();
+      }, says);
+      await becomes(
+        () => readout.locator('.scroll').evaluate((e) => e.scrollWidth - e.clientWidth),
+        0,
+        cell,
+      );
+    }
+  });
+}
 
 test('a lock stays while the pointer passes over other matrices', async () => {
   const page = await site.visit(`#${text}`);

@@ -101,7 +101,13 @@ export function calculationOf(head, stage, { row, column }, most) {
       if (!projections?.o) return null;
       const { weight, bias } = projections.o;
       const factors = rowOf(matrixOf(weight), column);
-      return products(rowOf(attended, row), factors, [texts.heads, 'W_o'], bias?.[column]);
+      const sum = products(rowOf(attended, row), factors, [texts.heads, 'W_o'], bias?.[column]);
+      // The pictures show one head at a time, so a column is named by its head and its number there.
+      for (const term of sum.columns) {
+        const [at, within] = [Math.floor(Number(term.name) / depth), Number(term.name) % depth];
+        term.name = `${at + 1}: ${within}`;
+      }
+      return { ...sum, corner: texts.headColumn };
     }
     default:
       return null;

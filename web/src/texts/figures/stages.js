@@ -51,6 +51,7 @@ export const score = 'score';
 export const share = 'share';
 export const heads = 'heads';
 export const column = 'column';
+export const headColumn = 'head: column';
 /** @param {number} others @param {string} rest */
 export const rest = (others, rest) => `+ ${others} more (${rest})`;
 export const bias = (/** @type {string} */ bias) => `+ bias: ${bias}`;
