@@ -101,7 +101,7 @@ export const labels = {
         : 'The block belongs to a model that writes. It was trained without looking ahead, but now it may look ahead.',
     ].join(' '),
   untrained: 'Nothing here is trained.',
-  writeOne: 'Add a token to your sentence',
+  writeOne: 'Add a token',
   writeTen: 'Add ten tokens',
   takeBack: 'Take back',
   temperature: 'temperature',
