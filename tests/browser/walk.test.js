@@ -294,7 +294,7 @@ test('the head that attends to what followed the same word is explained, with it
 });
 
 test('if the word of the walk has decided anyway, another word shows what the division does', async () => {
-  const head = `weights=learned&causal=1&layer=2&head=1&text=${text}&walkWord=8`;
+  const head = `weights=learned&causal=1&layer=1&head=0&text=${text}&walkWord=8`;
   const page = await site.visit(`#walk=5&${head}`);
   await matches(() => says(page), /But look at “[^”]*was/);
   await becomes(() => chosen(page), 'lady8');

@@ -94,7 +94,7 @@ export const shortPath = [
   'order.shuffle',
   'encoding.encoding-heatmap',
   'encoding.encoding-schemes',
-  'rotation.rotation-sine',
+  'rotation.rotation-shift',
   'rotation.rotation-rotary',
   'architectures.costs',
   'transformer.next-word',
@@ -104,7 +104,7 @@ export const shortPath = [
 
 /** The figures of the short path that need everything before them in their chapter. */
 export const fromChapter = [
-  ...['self-attention.weights', 'rotation.rotation-sine', 'architectures.costs'],
+  ...['self-attention.weights', 'rotation.rotation-shift', 'architectures.costs'],
   'transformer.next-word',
 ];
 

@@ -9,11 +9,11 @@ export const texts = {
         : 'How does a word at the end of a sentence hear of a word at the beginning?',
       'There are three ways to connect words. A convolutional network ([CNN]) looks through a slit a few words wide. The width is its [kernel size] k (this k is not a key). To reach further it needs layers upon layers. A recurrent network ([RNN]) reads one word after another and passes its memory on from word to word. In self-attention each word looks directly at every other.',
     ].join(' '),
-    'What counts is how many connections a message must pass, one after the other, until some part of the network has heard of both words. On each connection a bit of the message is lost. In training the [gradient] runs back over the same connections, and it fades, too. Long paths are hard to learn. Pick two words, and count. (⌈ ⌉ means rounded up.)',
+    'What counts is how many connections a message must pass, one after the other, until some part of the network has heard of both words. On each connection a bit of the message is lost. In training, corrections (the [gradient]) run back over the same connections, and they fade, too. Long paths are hard to learn. Pick two words, and count. (⌈ ⌉ means rounded up.)',
   ],
   costs: [
     'Direct connections have their price. Attention compares all pairs, so twice the words make four times the pairs. CNNs and RNNs do the same amount of work for each word, so twice the words make twice the work. But their work grows as the square of the width d, because each of d inputs contributes to each of d outputs.',
-    'So compare the number of words n with the width d. Each projection takes n · d² [multiply-adds|multiply-add]. An RNN has two, and attention four (for queries, keys, values and output). Attention takes another n² · d for its scores, and n² · d for adding up values. In total that is n/d + 2 times as much as an RNN. The figure below also counts sequential [steps|step] and shows the longest path.',
+    'So compare the number of words n with the width d. Each projection takes n · d² [multiply-adds|multiply-add] (a multiplication and an addition). An RNN has two, and attention four (for queries, keys, values and output). Attention takes another n² · d for its scores, and n² · d for adding up values. In total that is n/d + 2 times as much as an RNN. The figure below also counts sequential [steps|step] and shows the longest path.',
   ],
   predict: {
     question:

@@ -6,16 +6,16 @@ export const texts = {
 
   embedding: {
     learned: (/** @type {{ d: number, layer: number, bytes: boolean }} */ { d, layer, bytes }) => [
-      `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding]. Here it is a row of a table that was learned from novels, the Bible and examples from a dictionary.`,
+      `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word first becomes a [vector], a row of ${d} numbers (or [dimensions|dimension]). This row is the word’s [embedding]. It was learned from novels, the Bible and examples from a dictionary.`,
       [
-        'Each common word has its own row of numbers. Other words are split into pieces. Words and pieces are called [tokens|token].',
+        'Common words have their own rows. Other words are split into pieces. Words and pieces are called [tokens|token].',
         ...(bytes ? ['A character without a row is split into its bytes, such as <e6>.'] : []),
         'A model has several [layers|layer], one after the other.',
         layer === 1
-          ? 'You are looking at the first layer, which reads the embeddings, each scaled to the same size (*normalised*).'
+          ? 'You are looking at the first layer. It reads X: the embeddings, each scaled to the same size (*normalised*).'
           : layer === 2
-            ? 'You are looking at layer 2, which reads the output of layer 1.'
-            : `You are looking at layer ${layer}, which reads the output of the layers before it.`,
+            ? 'You are looking at layer 2. It reads X, the output of layer 1.'
+            : `You are looking at layer ${layer}. It reads X, the output of the layers before it.`,
       ].join(' '),
     ],
     spelled: (/** @type {{ d: number }} */ { d }) => [
@@ -31,9 +31,9 @@ export const texts = {
     none: 'Nothing says where a word is, because positions are off.',
   },
   halfEmpty:
-    'In the figure below, the picture W on the right says how much each word (a row) looks at every word (a column), itself included. Half of it is empty, because here no word may look at later words.',
+    'In the figure below, W says how much each word (a row) looks at every word (a column), itself included. Half of it is empty, because here no word may look at later words.',
   square:
-    'In the figure below, the picture W on the right says how much each word (a row) looks at every word (a column), itself included. Each row adds up to 1, or to 0 if all of it is masked.',
+    'In the figure below, W says how much each word (a row) looks at every word (a column), itself included. Each row adds up to 1, or to 0 if all of it is masked.',
 
   /**
    * @param {{ word: string, followed: string } | null} again a word that occurs twice, and the word
@@ -46,12 +46,12 @@ export const texts = {
       again
         ? `Suppose “${again.word}” wants to know what followed it last time. In your sentence the answer is “${again.followed}”. How can it find that?`
         : 'Suppose a word wants to know what followed it last time. How can it find that?',
-      'Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. These are three different things, and attention has a vector for each. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.',
+      'Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. Attention has a vector for each of the three. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over.',
       again && heads
-        ? `Here head ${heads.previous.head + 1} of layer ${heads.previous.layer + 1} looks at the previous word, and so writes “I follow ${again.word}” into “${again.followed}”. In layer ${heads.followed.layer + 1}, head ${heads.followed.head + 1} makes the key of “${again.followed}” from this note, and the query of “${again.word}” asks for it.`
+        ? `Several parts of a layer, its [heads|head], look at the words at the same time. Here head ${heads.previous.head + 1} of layer ${heads.previous.layer + 1} looks at the previous word, and so writes “I follow ${again.word}” into “${again.followed}”. In layer ${heads.followed.layer + 1}, head ${heads.followed.head + 1} makes the key of “${again.followed}” from this note, and the query of “${again.word}” asks for it.`
         : 'In a trained model, one head notes in each word which word it follows, and a head of a later layer looks for this note.',
     ].join(' '),
-    `Query, key and value are all made from the same row of X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v} (W alone is the matrix of weights). Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of the two words has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text.`,
+    `Query, key and value are made from the same row of X by three matrices (tables of numbers), the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of them has a question. A vector is also most like itself, so most words would look at themselves. And a book is found by its title but read for its text.`,
   ],
   alike:
     'For now, the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
@@ -83,9 +83,8 @@ export const texts = {
     `In head ${head}${masked ? ', without a mask' : ''}, ${one} in your sentence gives ${other} ${there}, and ${other} gives ${one} ${back}.`,
 
   heads: (/** @type {{ d: number, D: number }} */ { d, D }) => [
-    'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer has several [heads|head], each with its own queries, keys and values.',
-    `More heads add hardly any work, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]), and each query has ${D} (the [width D]).`,
-    'In the figure below, three numbers describe each head, each a mean over its rows: [entropy] (how widely attention is spread), [mean distance] and [largest weight].',
+    `A word has more than one thing to find out: what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer has several heads, each with its own queries, keys and values. They add hardly any work, because they divide a word’s ${d} numbers (the [width d]) among them: here each query has ${D} (the [width D]).`,
+    'In the figure below, three numbers describe each head: [entropy] (how widely attention is spread), [mean distance] and [largest weight].',
   ],
   gain: {
     lead: 'What are several heads good for?',
@@ -104,9 +103,9 @@ export const texts = {
     `Random projections: each head has its own (Xavier, seed ${seed}). Nothing is trained.`,
 
   masks: [
-    'Not every word may look at every other word, for three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are processed together must have the same length, so short ones are padded, and no word should attend to the padding. The *valid length* counts the real words. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
-    'A [mask] sets the score of an excluded pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row share all the attention. Only if a *whole* row is masked are all its weights 0. To exclude a pair yourself, turn on “paint cells out” at the figure below.',
-    'The formula below sums this up. Q contains the queries as rows, and K the keys. QK^{⊤} contains their [dot products|dot product], the scores of all pairs (⊤ swaps rows and columns, so that each query meets each key). The mask is added, and [softmax] turns each row into the weights W.',
+    'A [mask] keeps words from looking at each other, for one of three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are processed together are padded to the same length, and no word should attend to the padding. The *valid length* counts the real words. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
+    'The mask sets the score of an excluded pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row share all the attention.',
+    'The formula below sums this up. Q contains the queries as rows, and K the keys. QK^{⊤} contains their [dot products|dot product], the scores of all pairs (⊤ swaps rows and columns, so that each query meets each key). The longer the vectors, the larger their scores, so the scores are divided by √D. The mask is added, and [softmax] turns each row into the weights W.',
   ],
   masked: {
     /** The comparison is shown only for sentences with at most this many tokens. */
@@ -123,9 +122,9 @@ export const texts = {
   },
 
   stages: (/** @type {{ turns: boolean }} */ { turns }) => [
-    `Now step by step, from left to right. The layer makes queries, keys and values from X. Words are the rows of X and meet the rows of W_{q}, so W_{q} is transposed (⊤).${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D (the map looks the same: its scale shrinks, too), and a mask removes pairs.`,
+    `Now step by step, in the order of the pictures. The layer makes queries, keys and values from X. Words are the rows of X and meet the rows of W_{q}, so W_{q} is transposed (⊤).${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D (the map looks the same: its scale shrinks, too), and a mask removes pairs.`,
     'Why √D? A score is a sum of D products. For random numbers it is like a walk of D steps to the left or right, which ends about √D steps from its start. (Training makes the numbers, and so the scores, larger.) Undivided, scores of wide heads would let one key take all.',
-    'Softmax turns each row of scores into weights. Finally each word adds up all values, each multiplied by its weight.',
+    'Softmax turns each row of scores into weights. Then each word adds up all values, each multiplied by its weight (O). Y joins the results of all heads.',
   ],
 
   scale: [

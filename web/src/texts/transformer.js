@@ -6,9 +6,9 @@ export const texts = {
   /** @param {{ gelu: boolean }} model gelu: true if the model's activation is GELU */
   parts: ({ gelu }) => [
     '*First*, the results of the [heads|head] are put side by side (joined) and mixed by one more [projection] (A).',
-    '*Second*, the input of the layer is added to its output, at each ⊕. This is the [residual] connection. So a layer says only what should *change*, and a word that has learned nothing new stays as it was. In training, the [gradient] has a straight path back through a hundred layers.',
-    '*Third*, numbers that are added again and again grow, and large scores make softmax give one key all the weight. So each row is brought back to mean 0 and standard deviation 1 by [layer normalisation] (norm), and each column is then scaled and shifted by learned numbers.',
-    `*Fourth*, the other half of the block is a small [feed-forward network] (F). Here each word, on its own, thinks over what it has heard. One projection makes its row wider (*hidden* in the picture), in most models four times as wide. [ReLU] turns numbers below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}. Another projection makes the row as narrow as before. If the hidden row is that wide, two thirds of a block’s [parameters|parameter] are in this network.`,
+    '*Second*, the input of the layer is added to its output, at each ⊕. This is the [residual] connection. So a layer says only what should *change*. In training, the [gradient] has a straight path back through a hundred layers.',
+    '*Third*, numbers that are added again and again grow, and large scores make softmax give one key all the weight. So [layer normalisation] (norm) brings each row back to a mean of 0 and a spread of 1. Then each column is scaled and shifted by learned numbers.',
+    `*Fourth*, the other half of the block is a small [feed-forward network] (F). Here each word, on its own, thinks over what it has heard. One projection makes its row wider (*hidden* in the picture), in most models four times as wide. [ReLU] turns numbers below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}. Another projection makes the row as narrow as before. If the hidden row is that wide, two thirds of a block’s learned numbers, its [parameters|parameter], are in this network.`,
   ],
   decoder: [
     'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token at a time, and no token may look at later ones. That seems like a drawback, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
@@ -36,7 +36,7 @@ export const texts = {
   work: (work) =>
     `For the ${work.n} tokens drawn below, a model with a cache computes ${work.with} rows of keys and of values, one for each token. Without a cache it computes ${work.without}, because each step starts again from the beginning. The outputs differ by at most ${work.largest}, which is rounding error.`,
   nextWord: [
-    'How does a vector become a word? The output vector of the last token is compared with every token of the vocabulary by a [dot product]. [Softmax|softmax] turns these scores into probabilities. One token is drawn and appended, and the process repeats with the longer text. In the formula, h_{n} is the output vector, and E has a row for each token.',
+    'How does a vector become a word? The output vector of the last token is compared with every token that the model knows (its vocabulary) by a [dot product]. [Softmax|softmax] turns these scores into probabilities. One token is drawn and appended, and the process repeats with the longer text. In the formula, h_{n} is the output vector, and E has a row for each token.',
     'First the scores are divided by a [temperature] T. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high temperature there are surprises. Only the k most probable tokens can be drawn (“top k”; here k is a number).',
   ],
   whenLearned: 'The page’s small language model continues your sentence.',

@@ -65,19 +65,30 @@ export const schemes = /** @type {const} */ ({
   yours: { title: schemeTitles.yours, kind: 'positions' },
 });
 
-/** The ways to encode positions that the lesson compares. @type {readonly SchemeName[]} */
-export const inLesson = ['sinusoidal', 'learned', 'alibi', 't5', 'shaw', 'rotary'];
+/**
+ * The ways to encode positions that the lesson compares, by what they change: the word, the score,
+ * or the query and the key.
+ * @type {Readonly<Record<'word' | 'score' | 'inside', readonly SchemeName[]>>}
+ */
+export const inLesson = {
+  word: ['sinusoidal', 'learned'],
+  score: ['alibi', 't5'],
+  inside: ['shaw', 'rotary'],
+};
+/** @param {SchemeName} name */
+export const isInLesson = (name) => Object.values(inLesson).flat().includes(name);
 
 /** @typedef {keyof typeof schemes} SchemeName */
 
 /**
- * The text about a scheme: the idea, the meaning of its matrix, where it acts, who uses it, its
- * strengths, and its behaviour beyond the training length.
- * @typedef {Record<'idea' | 'drawn' | 'where' | 'users' | 'good' | 'beyond', string>} Card
+ * The text about a scheme: the idea, the meaning of its matrix, who uses it, its strengths, and
+ * its behaviour beyond the training length.
+ * @typedef {Record<'idea' | 'drawn' | 'users' | 'good' | 'beyond', string>} Card
  * @typedef {Exclude<SchemeName, 'yours'>} BuiltIn
  * @typedef {Comparison & { name: BuiltIn }} BuiltInComparison
  * @typedef {Record<BuiltIn, Card> & {
- *   labels: Record<'where' | 'users' | 'good' | 'beyond' | 'attention', string>,
+ *   labels: Record<'users' | 'good' | 'beyond' | 'attention', string>,
+ *   kinds: Record<keyof typeof inLesson, { title: string, text: string }>,
  * }} Cards
  */
 

@@ -38,7 +38,7 @@ export const drag = ': drag it';
 export const scoringTexts = {
   gaussian: {
     name: 'Gaussian',
-    note: 'The minus sign gives near keys the largest scores. Here σ is the standard deviation. The smaller it is, the more closely the curve follows the points, noise included.',
+    note: 'The minus sign gives near keys the largest scores. Here σ is the width of the bell, its standard deviation. The smaller it is, the more closely the curve follows the points, noise included.',
   },
   scaledDot: { name: 'scaled dot product', note: '' },
   additive: { name: 'additive', note: '' },
