@@ -230,6 +230,10 @@ test('if a logit overflows, the model answers with the results that are known', 
     ...{ chosen: null, likely: [], total: NaN, parts: [] },
   });
   assert.equal(finish(own.rank({ ids, token: -1, replacement: 'zero' })).total, 0);
+  const values = /** @type {const} */ ({ stage: 'mlp', head: 0, total: ids.length });
+  const text = ids.map((id) => `w${id}`).join(' ');
+  const { compared } = own.compare({ ...given, ...values, text, token: -1, drawn: 3 });
+  assert.deepEqual(compared?.likely, [[], []]);
 });
 
 test('the page’s model keeps the values of a sentence only for the same masks', async () => {

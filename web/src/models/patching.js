@@ -36,7 +36,7 @@ export function comparison({ ids: all, tokens }, given, compare) {
  * @param {Run} model.run
  * @param {readonly Value[]} model.values
  * @param {(logits: Float32Array) => { id: number, probability: number }[]} model.likeliest the most
- *   probable tokens
+ *   probable tokens; none if the probabilities are not numbers
  * @param {(id: number) => string} model.label
  * @param {{ ids: number[], other: number[], token: number }} given token: the token whose
  *   log-probability is compared; −1 for the most probable token after the first sentence
@@ -49,7 +49,7 @@ export function compared({ run, values, likeliest, label }, { ids, other, token 
     likeliest(logits).map((each) => ({ ...each, label: label(each.id) })),
   );
   const [{ logits }] = runs;
-  const id = token >= 0 && token < logits.length ? token : likely[0][0].id;
+  const id = token >= 0 && token < logits.length ? token : (likely.flat()[0]?.id ?? 0);
   const [first, second] = runs.map(({ logits }) => logits[id] - logSumExp(logits));
   const distances = ids.flatMap((_, position) =>
     values.map(({ name, head }) => {
