@@ -13,11 +13,15 @@ import { sentenceOf } from '../../work/errors.js';
 export class Ranking {
   /** The answer so far. @type {Answer | null} */
   answer = $state.raw(null);
+  /** The answer so far, if it answers the current question; otherwise null. */
+  current = $derived.by(() => (this.#answered === this.#key ? this.answer : null));
   isRunning = $state(false);
   problem = $state('');
   #model;
   #key;
   #question;
+  /** The question that `answer` answers. */
+  #answered = $state.raw('');
   /** @type {AbortController | undefined} */
   #running;
 
@@ -57,7 +61,9 @@ export class Ranking {
     const { signal } = (this.#running = new AbortController());
     this.isRunning = true;
     const onProgress = (/** @type {Answer} */ answer) => {
-      if (!signal.aborted) this.answer = answer;
+      if (signal.aborted) return;
+      this.answer = answer;
+      this.#answered = key;
     };
     try {
       const given = JSON.parse(key);
