@@ -124,7 +124,7 @@ export const texts = {
   stages: (/** @type {{ turns: boolean }} */ { turns }) => [
     `Now step by step, in the order of the pictures. The layer makes queries, keys and values from X. Words are the rows of X and meet the rows of W_{q}, so W_{q} is transposed (⊤).${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D (the map looks the same: its scale shrinks, too), and a mask removes pairs.`,
     'Why √D? A score is a sum of D products. For random numbers it is like a walk of D steps to the left or right, which ends about √D steps from its start. (Training makes the numbers, and so the scores, larger.) Undivided, scores of wide heads would let one key take all.',
-    'Softmax turns each row of scores into weights. Then each word adds up all values, each multiplied by its weight (O). Y joins the results of all heads.',
+    'Softmax turns each row of scores into weights. Then each word adds up all values, each multiplied by its weight (O). Y joins and mixes the results of all heads.',
   ],
 
   scale: [
