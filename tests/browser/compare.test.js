@@ -40,7 +40,7 @@ test('patching the last row after the last layer restores the whole difference',
   await becomes(() => doneIn(page), 33);
   await becomes(async () => new URL(page.url()).hash.includes('compareStage=head'), true);
   await becomes(async () => new URL(page.url()).hash.includes('compareText=the+man'), true);
-  // A head after layer 3 reads only the last row's own values, so earlier rows restore nothing.
+  // No layer comes after layer 3, so patches of its earlier rows restore nothing.
   await map.focus();
   for (const key of ['Escape', 'PageUp', 'End', 'Enter']) await page.keyboard.press(key);
   await matches(() => readout(page).innerText(), /^0\s%$/);
