@@ -38,14 +38,14 @@ export const kMaxElementsBytes = { brotli: 70_000 };
  * which the reader chooses a model.
  */
 export const kMaxSiteBytes = {
-  page: { brotli: 392_000, gzip: 446_000 },
+  page: { brotli: 393_000, gzip: 447_000 },
   walk: { brotli: 12_000, gzip: 13_000 },
-  picture: { brotli: 6_600, gzip: 7_200 },
+  picture: { brotli: 6_700, gzip: 7_300 },
   outlines: { brotli: 62_000, gzip: 80_000 },
   programs: { brotli: 35_400, gzip: 40_500 },
   training: { brotli: 20_000, gzip: 22_000 },
   models: { brotli: 20_000, gzip: 22_000 },
-  own: { brotli: 15_800, gzip: 17_600 },
+  own: { brotli: 18_700, gzip: 20_800 },
   hub: { brotli: 7_200, gzip: 8_150 },
   lens: { brotli: 4_500, gzip: 5_000 },
   compare: { brotli: 5_300, gzip: 6_000 },

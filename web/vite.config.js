@@ -135,7 +135,7 @@ export default defineConfig(({ command }) => ({
             },
             {
               name: 'own',
-              test: /figures[\\/]own[\\/]|models[\\/]own[\\/]\w+\.svelte\.js|texts[\\/]own\.js/,
+              test: /figures[\\/]own[\\/]|models[\\/]own[\\/]\w+\.svelte\.js|Target\.svelte|texts[\\/](?:own|pair)\.js/,
               priority: 2,
             },
             {

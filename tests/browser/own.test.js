@@ -241,7 +241,7 @@ test('a model that cannot be opened is explained and changes nothing', async () 
       [config, file('pytorch_model.bin', 'PK'), file('vocab.json', '{}')],
       /a PyTorch checkpoint.*\n\nfrom transformers import .*\n.*\n.*converted"\)$/,
     ],
-    [[weights, file('config.json', '{"model_type":"t5"}'), tokenizer(29)], /t5/],
+    [[weights, file('config.json', '{"model_type":"bart"}'), tokenizer(29)], /bart/],
     [
       [file('model.safetensors', weights.buffer.subarray(0, 9000)), config, tokenizer(29)],
       /model\.safetensors|offset|bytes/,

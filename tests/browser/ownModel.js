@@ -160,7 +160,7 @@ export async function bigLlama(folder, layers) {
 
 /**
  * Reads the tensors that PyTorch recorded for a model. Returns them with the model's files, whose
- * tokenizer maps `text` to the recorded sentence.
+ * tokenizer maps `text` to the recorded sentence, and `textOf(ids)` to `ids`.
  * @param {string} name
  * @param {number} size  size of the tokenizer's vocabulary
  */
@@ -176,9 +176,12 @@ export function recorded(name, size) {
   const json = JSON.parse(tokenizer(size).buffer.toString());
   json.pre_tokenizer = { type: 'WhitespaceSplit' };
   const { vocab } = json.model;
-  const text = ids.map((id) => Object.keys(vocab).find((word) => vocab[word] === id)).join('+');
+  const textOf = (/** @type {number[]} */ ids) => {
+    const words = ids.map((id) => Object.keys(vocab).find((word) => vocab[word] === id));
+    return encodeURIComponent(words.join('+')).replaceAll('%2B', '+');
+  };
   return {
-    ...{ ids, read, text: encodeURIComponent(text).replaceAll('%2B', '+') },
+    ...{ ids, read, text: textOf(ids), textOf },
     files: [...filesOf(name), file('tokenizer.json', JSON.stringify(json))],
   };
 }

@@ -9,16 +9,30 @@ export const names = /** @type {const} */ ([
   ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order', 'orderCausal', 'walkWord'],
 ]);
 
+/** The attention that figures show of a model with an encoder and a decoder. */
+export const partNames = /** @type {const} */ (['encoder', 'decoder', 'cross']);
+
+/** @typedef {(typeof partNames)[number]} PartName */
 /** @typedef {(typeof names)[number]} Name */
 /** @typedef {Pick<Settings, Name>} SentenceSettings */
 /**
  * The input of a computation. With learned weights, sizes and base are the model's, `ids` are its
  * token ids, and `rotary` is true if positions rotate queries and keys.
  * @typedef {SentenceSettings & { tokens: string[], ids: number[], types?: number[], rotary:
- *   boolean, own?: number }} Given
+ *   boolean, own?: number, pair?: Pair }} Given
  *   own: id of the reader's model, if the weights belong to it; types: token types, if some tokens
- *   belong to a second sentence
+ *   belong to a second sentence; pair: set if the model has an encoder and a decoder
  */
+
+/**
+ * The two texts of an encoder–decoder model. The tokens of `Given` are the queries of the part that
+ * is shown: the source in the encoder, the target in the decoder and in cross attention.
+ * @typedef {{ part: PartName, source: Words, target: Words }} Pair
+ * @typedef {{ tokens: string[], ids: number[], total: number }} Words
+ */
+
+/** The tokens to which the queries attend. @param {Pick<Given, 'tokens' | 'pair'>} given */
+export const keysOf = ({ tokens, pair }) => (pair?.part === 'cross' ? pair.source.tokens : tokens);
 
 /**
  * Returns the tokens in lower case. Embeddings are looked up in lower case, so a word has the same

@@ -64,12 +64,13 @@ function barSettings(given, acts) {
   const rotary = 'rotary' in given && given.rotary;
   const masks = maskNames(given);
   const own = 'own' in given && Boolean(given.own);
+  const part = 'pair' in given ? given.pair?.part : undefined;
   return [
     acts('weights') &&
       {
         identity: texts.identity,
         xavier: texts.random(settings.seed),
-        learned: texts.learned({ layer: layer + 1, head: head + 1, own }),
+        learned: texts.learned({ layer: layer + 1, head: head + 1, own, part }),
       }[weights],
     acts('dModel') && texts.width(dModel),
     acts('heads') && texts.heads(heads),

@@ -34,6 +34,9 @@ import { Kept } from '../work/kept.js';
  * @property {Record<string, string>} lacks the parts of the page that do not support the model,
  * with the reasons
  * @property {(text: string) => Split} split tokenizes a text
+ * @property {boolean} [hasTarget] true if the model reads a second text, the target
+ * @property {(part: import('../core/sentence.js').PartName) => void} [choosePart] selects the
+ *   attention that figures show; only if the model has a target
  * @property {(chosen: Chosen) => Partial<Given>} adapt the settings that the model determines
  * @property {(given: Given, here: boolean) => boolean} isLong whether a worker computes this sentence;
  *   here: whether this thread must compute the sentence if possible
@@ -71,7 +74,8 @@ import { Kept } from '../work/kept.js';
  * @typedef {'next' | 'change' | 'rank' | 'lens' | 'contributions' | 'compare' | 'patch' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
  * @typedef {{ signal: AbortSignal, onProgress?: (progress: any) => void }} Answering
  * @typedef {{ ids: number[], place: number, count: number, temperature: number, topK: number, seed:
- *   number }} Writing place: index of the first new token in the whole sentence
+ *   number, pair?: import('../core/sentence.js').Pair }} Writing place: index of the first new token
+ * in the whole sentence
  * @typedef {{ first: number, left: number, note: string }} Context first: index of the first token
  * that the model still sees; left: number of tokens that it can append; note: explains these limits
  *
@@ -185,14 +189,14 @@ import { Kept } from '../work/kept.js';
  * @property {number} maxLength largest number of tokens that it predicts
  * @property {string} activation
  *
- * @typedef {{ tokens: string[], ids: number[], types?: number[], total: number }} Split
+ * @typedef {import('../core/sentence.js').Words & Pick<Given, 'types' | 'pair'>} Split
  */
 
 /**
  * A sentence in a layer of a model, on the thread that computes it. Tasks take all results from
  * this object.
  * @typedef {object} Computing
- * @property {() => { output: Tensor, weights: Tensor }} attend (n, E) and (heads, n, n)
+ * @property {() => { output: Tensor, weights: Tensor }} attend (n, E) and (heads, queries, keys)
  * @property {() => import('../core/stages.js').Stages & { how: How }} stages stages of the selected head
  * @property {() => Effect} edit the effect of one changed number
  * @property {() => import('../core/effects.js').OrderEffects} ordered the effect of token order

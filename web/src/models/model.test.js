@@ -51,7 +51,8 @@ async function both(positions, huge) {
   const opening = OwnModel.open(attn, { files: given, pageTokens: null });
   for (;;) {
     const { done, value } = await opening.next();
-    if (done) return { pages: new Pages(attn, model), own: value, config };
+    if (done)
+      return { pages: new Pages(attn, model), own: /** @type {OwnModel} */ (value), config };
   }
 }
 

@@ -65,9 +65,10 @@ test('numbers out of range are clamped', () => {
 test('invalid values give the initial value', () => {
   const nonsense = ['', 'NaN', 'xyz', '<img src=x onerror=alert(1)>', '[object Object]', '\0'];
   const names = /** @type {(keyof typeof initial)[]} */ (Object.keys(properties));
-  // The first six settings may be any text, and the last two may be empty lists.
+  // The first settings may be any text, and the last two may be empty lists.
   const free = new Set([
-    ...['text', 'source', 'target', 'example', 'formula', 'formulaBias'],
+    ...['text', 'ownTarget', 'compareText', 'source', 'target', 'example'],
+    ...['formula', 'formulaBias'],
     ...['columns', 'parameters'],
   ]);
   for (const value of nonsense) {

@@ -7,7 +7,7 @@ export const dialog = {
   title: 'Your own model',
   close: 'close',
   choose:
-    'Choose the model’s `.safetensors` files, `config.json` and `tokenizer.json`, or the folder that contains them. Supported models: GPT-2, GPT-Neo (TinyStories), GPT-NeoX (Pythia), OPT, BERT and related models, Llama, SmolLM, Mistral, Qwen 2 and 3, Gemma, OLMo 2.',
+    'Choose the model’s `.safetensors` files, `config.json` and `tokenizer.json`, or the folder that contains them. Supported models: GPT-2, GPT-Neo (TinyStories), GPT-NeoX (Pythia), OPT, BERT and related models, Llama, SmolLM, Mistral, Qwen 2 and 3, Gemma, OLMo 2; and with an encoder and a decoder: T5, mT5, Marian (Opus-MT).',
   stays:
     'Files that you choose stay on this machine. Your browser reads them in slices, and links to this page do not contain them. A reload restores the page’s own model.',
   files: 'Choose files',

@@ -38,6 +38,7 @@ export const habits = {
 };
 
 export const texts = {
+  toWeights: 'Show these weights',
   untrained: 'Nothing has been learned. Words look at each other because they are spelt alike.',
   random: 'Nothing has been learned. What a word looks at is left to chance.',
   nameless:

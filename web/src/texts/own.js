@@ -1,10 +1,11 @@
-/** @typedef {'learned' | 'rotary' | 'sinusoidal' | 'none'} Positions */
+/** @typedef {'learned' | 'rotary' | 'sinusoidal' | 'bias' | 'none'} Positions */
 
 /** @type {Record<Positions, string>} */
-const positionNames = {
+export const positionNames = {
   learned: 'a learned table of positions',
   rotary: 'rotary positions',
   sinusoidal: 'sinusoidal positions',
+  bias: 'a learned bias for relative positions',
   none: 'no positions',
 };
 
@@ -25,6 +26,7 @@ export const texts = {
       'These rows already include the word’s position, which your model adds before its first layer.',
     rotary:
       'Here the position of a word enters later: queries and keys are turned, as the chapter on rotation shows.',
+    bias: 'These rows do not say where a word is. Your model adds a learned number to each score instead, which depends on the distance between the two words.',
     none: 'Nothing says where a word is, because your model has no positions.',
   },
   /** @param {{ layer: number, layers: number }} given */
@@ -37,7 +39,7 @@ export const texts = {
   },
   /** @param {number} width @param {Positions} positions */
   sizes: (width, positions) =>
-    `your model: width ${width}, ${positions === 'none' ? 'no' : positions} positions`,
+    `your model: width ${width}, ${{ none: 'no', bias: 'relative' }[String(positions)] ?? positions} positions`,
   /**
    * @param {{ name: string, layers: number, heads: number, kvHeads: number | null, width: number,
    *   parameters: string, dtypes: string[], positions: Positions, causal: boolean }} of kvHeads: null
@@ -96,6 +98,7 @@ export const partTexts = {
     learned: 'the positions that your model has learned',
     sinusoidal: 'sinusoidal positions',
     rotary: 'rotary positions',
+    bias: 'a learned bias for relative positions',
     none: 'no positions, because the model has none',
   },
   scale: (/** @type {string} */ scale) =>
@@ -126,6 +129,7 @@ export const placeTexts = {
       'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some pairs down, so that the model can read longer texts than it was trained on. The figure shows the speeds with and without this rule.',
     sinusoidal:
       'Your model adds the sinusoid of this chapter, so everything above applies to your model, too.',
+    bias: 'Your model adds no positions to its embeddings. Each of its heads has learned a number for each distance between two words, and adds this number to their score. Long distances share a number. All layers of the encoder use the same numbers, and so do all layers of the decoder. Cross attention has no positions.',
     none: 'Your model has no positions at all. Anything it knows about order comes from its causal mask, if it has one.',
   },
   names: { yours: 'Your model’s table', sinusoid: 'The sinusoid' },

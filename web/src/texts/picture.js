@@ -4,10 +4,11 @@ export const credit = {
   /** @param {number} seed */
   random: (seed) => `random projections, seed ${seed}`,
   /**
-   * @param {{ layer: number, head: number, own: boolean }} given layer and head are counted from 1
+   * @param {{ layer: number, head: number, own: boolean, part?:
+   *   import('../core/sentence.js').PartName }} given layer and head are counted from 1
    */
-  learned: ({ layer, head, own }) =>
-    `layer ${layer}, head ${head} of ${own ? 'a model from files' : 'the language model'}`,
+  learned: ({ layer, head, own, part }) =>
+    `layer ${layer}, head ${head} of ${part ? `the ${part === 'cross' ? 'cross attention' : part} of ` : ''}${own ? 'a model from files' : 'the language model'}`,
   /** @param {number} width */
   width: (width) => `width ${width}`,
   /** @param {number} heads */

@@ -39,11 +39,11 @@ export class Work {
   #split = $derived.by(() => this.language.selected.split(settings.text));
   #latest = $derived.by(() => {
     const model = this.language.selected;
-    const { tokens, ids, types } = this.#split;
+    const { tokens, ids, types, pair } = this.#split;
     const chosen = pick(settings, names);
     /** @type {Given} */
     const given = {
-      ...{ tokens, ids, types, rotary: false, own: model.id },
+      ...{ tokens, ids, types, pair, rotary: false, own: model.id },
       ...{ ...chosen, ...model.adapt(chosen) },
     };
     given.head = Math.min(given.head, given.heads - 1);
@@ -102,8 +102,8 @@ export class Work {
       });
       $effect(() => {
         const { own } = this.language;
-        const { text } = settings;
-        own?.follow(text).catch((error) => this.#fail(error, own.id));
+        const { text, ownTarget } = settings;
+        own?.follow(text, ownTarget).catch((error) => this.#fail(error, own.id));
       });
     });
   }
@@ -249,7 +249,7 @@ const none = {};
  * @returns {Given}
  */
 const neededBy = (reads, given) =>
-  /** @type {any} */ (pick(given, ['tokens', 'ids', 'rotary', 'own', ...reads]));
+  /** @type {any} */ (pick(given, ['tokens', 'ids', 'pair', 'rotary', 'own', ...reads]));
 
 /**
  * Returns an object with the properties of `of()`. As with the settings, each property is tracked
@@ -262,6 +262,7 @@ function view(of) {
     'tokens',
     'ids',
     'types',
+    'pair',
     'rotary',
     'own',
     ...names,

@@ -37,10 +37,11 @@ export class Next {
   #tokens = $derived.by(() => this.#pipeline.tokens.slice(this.#context.first));
   /** Everything the result depends on, as a string. */
   #key = $derived.by(() => {
-    const { layer, head, encoding, own } = this.#pipeline.given;
+    const { layer, head, encoding, own, pair } = this.#pipeline.given;
     const [ids, tokens] = [this.#ids, this.#tokens];
     const at = Math.min(this.place ?? Infinity, ids.length - 1);
-    return JSON.stringify({ ids, tokens, layer, head, encoding, own, at, drawn, ...this.#options });
+    const given = { ids, tokens, layer, head, encoding, own, pair, at, drawn };
+    return JSON.stringify({ ...given, ...this.#options });
   });
 
   tokens = $derived(this.#shown.tokens);
@@ -119,8 +120,9 @@ export class Next {
     const controller = new AbortController();
     const signal = AbortSignal.any([controller.signal, leaving]);
     this.#ended = false;
-    const { length: place } = this.#pipeline.given.ids;
-    const given = { ids: this.#ids, place, count: Math.min(count, this.#context.left) };
+    const { ids, pair } = this.#pipeline.given;
+    const { length: place } = ids;
+    const given = { pair, ids: this.#ids, place, count: Math.min(count, this.#context.left) };
     try {
       await this.#model.write(
         { ...given, ...this.#options, seed: settings.draw },

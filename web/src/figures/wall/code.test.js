@@ -10,7 +10,7 @@ import { wallCode } from './code.js';
  */
 function sharesOnPage(given, model) {
   const reader = new Pages(/** @type {any} */ (null), model).reader(given);
-  return [...wall(reader, { ...given, ids })].flatMap((progress) =>
+  return [...wall([reader], { ...given, ids })].flatMap((progress) =>
     progress && 'layer' in progress
       ? progress.found.shares.flatMap(
           ({ previousToken, firstToken, sameToken, induction, place }) =>

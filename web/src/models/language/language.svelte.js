@@ -169,7 +169,7 @@ export function lookAtOwn(language) {
   if (!own) return;
   language.looksAtOwn = true;
   forgetTokens();
-  Object.assign(settings, { weights: 'learned', causal: own.facts.description.causal });
+  Object.assign(settings, { weights: 'learned', causal: own.part.description.causal });
 }
 
 /**

@@ -1,3 +1,4 @@
+import { noMasks } from '../../core/exclusion.js';
 import { count, counted } from '../../drawing/numbers.js';
 import { host } from '../../host/host.js';
 import { settings } from '../../state/settings.svelte.js';
@@ -6,6 +7,7 @@ import { ownTask } from '../../work/tasks/own.js';
 import { sized } from '../model.js';
 import { pathOf } from './dropped.js';
 import { notesOf, partTexts, texts } from '../../texts/own.js';
+import { pairTexts } from '../../texts/pair.js';
 
 /** @typedef {import('./ownServer.js').Facts} Facts */
 /** @typedef {import('../model.js').Model} Model */
@@ -37,20 +39,18 @@ export class Own {
   hasFixedPositions = true;
   model = null;
   mostInBlock = 64;
-  /** Texts about the model. */
-  texts;
   facts;
   /** The page's projections and causal mask before this model was opened. */
   before = { weights: settings.weights, causal: settings.causal };
   /**
-   * The sentence in the model's tokens.
-   * @type {import('../model.js').Split}
+   * The sentence in the model's tokens. A model with an encoder and a decoder also has a target.
+   * @type {{ source: import('../model.js').Split, target?: import('../model.js').Split }}
    */
-  #split = $state.raw({ ids: [], tokens: [], total: 0 });
+  #split = $state.raw({ source: { ids: [], tokens: [], total: 0 } });
   #worker;
   #isClosed = false;
-  /** The text to tokenize. @type {string | null} */
-  #wanted = null;
+  /** The texts to tokenize. */
+  #wanted = '';
   /**
    * True while the tokens belong to an earlier text. Until the new tokens arrive, nothing can be
    * appended.
@@ -61,17 +61,26 @@ export class Own {
   constructor(worker, facts) {
     this.#worker = worker;
     this.facts = facts;
-    const surprise = facts.positions === 'rotary' ? partTexts.noLoss.rotary : '';
+    const { positions } = facts;
+    const surprise = positions === 'rotary' ? partTexts.noLoss.rotary : '';
     const parts = {
       ...partTexts,
       surprise: () => surprise,
-      positions: partTexts.order[facts.positions],
+      positions: partTexts.order[positions],
     };
-    this.texts = { ...texts, place: texts.places[facts.positions], parts };
+    const own = { ...texts, place: texts.places[positions], parts };
+    const two = pairTexts.of(() => settings.part, positions === 'bias');
+    this.texts = facts.parts ? { ...own, ...two } : own;
+  }
+
+  /** The facts about the part of the model that figures show. */
+  get part() {
+    return this.facts.parts?.[settings.part] ?? this.facts;
   }
 
   /** @returns {Model['lacks']} */
   get lacks() {
+    if (this.facts.parts) return pairTexts.lacks(settings.part);
     const { causal, hasLogits } = this.facts.description;
     const walk = partTexts.noWalk;
     if (causal && hasLogits) return { walk };
@@ -81,14 +90,17 @@ export class Own {
   }
 
   get about() {
-    return { says: recognised(this.facts), notes: notesOf(this.facts.description) };
+    const { parts, description } = this.facts;
+    const notes = notesOf(description);
+    if (parts && description.sinusoidal) notes.push(pairTexts.sinusoids);
+    return { says: recognised(this.facts), notes };
   }
 
   /** The model's sizes and options that the page's controls need. */
   get config() {
-    const { vocabSize: vocabularySize, layers } = this.facts.description;
+    const { vocabSize: vocabularySize, layers } = this.part.description;
     const { activation } = layers[0];
-    return { ...this.facts, base: 0, maxLength: Infinity, vocabularySize, activation };
+    return { ...this.part, base: 0, maxLength: Infinity, vocabularySize, activation };
   }
 
   get sizes() {
@@ -96,9 +108,29 @@ export class Own {
     return texts.sizes(dModel, positions);
   }
 
-  /** The latest tokens that the worker has sent; see `follow`. */
+  /** True if the model reads a target, too. */
+  get hasTarget() {
+    return this.facts.parts !== undefined;
+  }
+
+  /**
+   * Selects the attention that figures show.
+   * @param {import('../../core/sentence.js').PartName} part
+   */
+  choosePart(part) {
+    settings.part = part;
+    settings.causal = this.part.description.causal;
+  }
+
+  /**
+   * The latest tokens that the worker has sent; see `follow`.
+   * @returns {import('../model.js').Split}
+   */
   split() {
-    return this.#split;
+    const { source, target } = this.#split;
+    if (!target) return source;
+    const { part } = settings;
+    return { ...(part === 'encoder' ? source : target), pair: { part, source, target } };
   }
 
   /**
@@ -108,11 +140,13 @@ export class Own {
    * @returns {Partial<Given>}
    */
   adapt(chosen) {
-    const { positions, description } = this.facts;
+    const { positions, description } = this.part;
     return {
       ...sized(chosen, this.config),
       causal: chosen.causal || description.causal,
-      encoding: positions === 'none' ? 'none' : 'sinusoidal',
+      encoding: positions === 'none' || positions === 'bias' ? 'none' : 'sinusoidal',
+      // No mask of the page applies to queries and keys from two texts.
+      ...('masks' in this.lacks ? noMasks : {}),
     };
   }
 
@@ -127,8 +161,9 @@ export class Own {
   release = elsewhere;
 
   /** @param {Given} given */
-  described({ layer }) {
-    return this.facts.description.layers[layer];
+  described({ layer, pair }) {
+    const { description } = (pair && this.facts.parts?.[pair.part]) ?? this.facts;
+    return description.layers[layer];
   }
 
   /** False, because the input of the model's layers already includes its positions. */
@@ -150,7 +185,7 @@ export class Own {
       const given = await givenOf(files);
       const own = new Own(worker, await worker.run(ownTask, given, options));
       worker.again(ownTask, given);
-      await own.follow(settings.text);
+      await own.follow(settings.text, settings.ownTarget);
       options.signal.throwIfAborted();
       return own;
     } catch (error) {
@@ -160,16 +195,20 @@ export class Own {
   }
 
   /**
-   * Tokenizes a text. A later call replaces an earlier call that is still running.
+   * Tokenizes the sentence and the target. A later call replaces an earlier call that is still
+   * running.
    * @param {string} text
+   * @param {string} target
    */
-  async follow(text) {
-    if (text === this.#wanted) return;
-    this.#wanted = text;
+  async follow(text, target) {
+    const given = this.hasTarget ? { text, target } : { text };
+    const wanted = JSON.stringify(given);
+    if (wanted === this.#wanted) return;
+    this.#wanted = wanted;
     this.#isBehind = true;
-    const split = await this.ask('encode', text);
-    if (text !== this.#wanted) return;
-    this.#split = split;
+    const split = await this.ask('encode', given);
+    if (wanted !== this.#wanted) return;
+    this.#split = this.hasTarget ? split : { source: split };
     this.#isBehind = false;
   }
 
@@ -229,7 +268,7 @@ export class Own {
 
   /** @type {Model['code']} */
   code(_, name, given) {
-    return programs.includes(name)
+    return programs.includes(name) && !this.hasTarget
       ? { load: () => import('./ownPrograms.js'), of: (all) => all[name](given, this.facts) }
       : undefined;
   }
@@ -265,6 +304,7 @@ const names = /** @type {Record<string, string>} */ ({
   ...{ llama: 'Llama', smollm3: 'SmolLM 3', mistral: 'Mistral', qwen2: 'Qwen 2', qwen3: 'Qwen 3' },
   ...{ gemma: 'Gemma', gemma2: 'Gemma 2', gemma3: 'Gemma 3', gemma3_text: 'Gemma 3' },
   ...{ olmo2: 'OLMo 2', gpt_oss: 'gpt-oss', attn: 'attn’s own' },
+  ...{ t5: 'T5', mt5: 'mT5', marian: 'Marian' },
 });
 
 /** The name of an architecture. @param {Facts} facts */
@@ -272,8 +312,17 @@ export const nameOf = ({ description: { family } }) => names[family] ?? family;
 
 /** Describes the recognised model. @param {Facts} facts */
 export function recognised(facts) {
-  const { description, dtypes, dModel, numHeads, numLayers, positions } = facts;
+  const { description, dtypes, dModel, numHeads, numLayers, positions, parts } = facts;
   const { numParameters, causal, layers } = description;
+  if (parts) {
+    const { encoder, decoder } = parts;
+    return counted(
+      pairTexts.recognised({
+        ...{ name: nameOf(facts), encoder, decoder, width: dModel, dtypes, positions },
+        parameters: millions(numParameters),
+      }),
+    );
+  }
   const kvHeads = layers[0].numKvHeads;
   return counted(
     texts.recognised({

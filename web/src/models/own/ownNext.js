@@ -1,6 +1,14 @@
 // Predictions of the reader's model and text generated from them. Used in the model's worker.
 
-/** @typedef {import('attn').LanguageModel} LanguageModel */
+/**
+ * The part of attn's `LanguageModel` that predictions need.
+ * @typedef {object} Predictor
+ * @property {{ vocabSize: number }} description
+ * @property {() => any} makeCaches
+ * @property {(ids: number[], options: { numLogits: number, caches?: any }) => { logits:
+ *   import('attn').Tensor }} forward
+ */
+
 /** @typedef {import('../model.js').Next} Next */
 
 /** Largest number of logits to keep (64 MB). */
@@ -61,7 +69,7 @@ export class NextTokens {
 
   /**
    * @param {import('attn').ModelsAttn} attn
-   * @param {LanguageModel} model
+   * @param {Predictor} model
    * @param {import('../tokenizer/modelTokens.js').ModelTokens} tokens
    */
   constructor(attn, model, tokens) {

@@ -23,11 +23,23 @@ async function jsonOf(file) {
   }
 }
 
+/** @typedef {import('attn').LanguageModelDescription} LanguageModelDescription */
+/** @typedef {import('attn').EncoderDecoderDescription} EncoderDecoderDescription */
+/** @typedef {import('../../core/sentence.js').PartName} PartName */
+
+/**
+ * What the page reads of a description.
+ * @typedef {Pick<LanguageModelDescription, 'family' | 'numParameters' | 'vocabSize' | 'maxPositions'
+ *   | 'sinusoidal' | 'layers' | 'causal' | 'hasLogits' | 'numTokenTypes' | 'unusedTensors'
+ *   | 'unusedFields' | 'warnings'> & { t5Bias?: boolean }} Description
+ */
+
 /**
  * The kind of a model's positions.
- * @param {import('attn').LanguageModelDescription} description
+ * @param {Description} description
  */
-function positionsOf({ maxPositions, sinusoidal, layers }) {
+function positionsOf({ maxPositions, sinusoidal, layers, t5Bias }) {
+  if (t5Bias) return /** @type {const} */ ('bias');
   if (maxPositions) return /** @type {const} */ ('learned');
   if (sinusoidal) return /** @type {const} */ ('sinusoidal');
   return layers.some(({ rotaryDim }) => rotaryDim)
@@ -35,14 +47,18 @@ function positionsOf({ maxPositions, sinusoidal, layers }) {
     : /** @type {const} */ ('none');
 }
 
-/** @typedef {ReturnType<typeof factsOf>} Facts */
+/**
+ * @typedef {ReturnType<typeof partFacts> & { parts?: Record<PartName, ReturnType<typeof partFacts>>
+ *   }} Facts
+ *   parts: if the model has an encoder and a decoder, the facts about each of its parts
+ */
 
 /**
- * The facts about the model that the page needs.
- * @param {import('attn').LanguageModelDescription} description
+ * The facts about a model, or about one of its parts, that the page needs.
+ * @param {Description} description
  * @param {string[]} dtypes
  */
-function factsOf(description, dtypes) {
+function partFacts(description, dtypes) {
   const [{ dModel, numHeads }] = description.layers;
   return {
     ...{ description, dtypes, dModel, numHeads, numLayers: description.layers.length },
@@ -50,11 +66,38 @@ function factsOf(description, dtypes) {
   };
 }
 
+/**
+ * The facts about the model that the page needs.
+ * @param {LanguageModelDescription | EncoderDecoderDescription} description
+ * @param {string[]} dtypes
+ * @returns {Facts}
+ */
+function factsOf(description, dtypes) {
+  if ('layers' in description) return partFacts(description, dtypes);
+  const { encoderLayers, decoderLayers } = description;
+  const decoder = { ...description, layers: decoderLayers, hasLogits: true, numTokenTypes: 0 };
+  const encoder = { ...decoder, layers: encoderLayers, hasLogits: false, causal: false };
+  const parts = {
+    encoder: partFacts(encoder, dtypes),
+    decoder: partFacts({ ...decoder, causal: true }, dtypes),
+    cross: partFacts({ ...decoder, causal: false }, dtypes),
+  };
+  return { ...parts.encoder, parts };
+}
+
 /** The floating-point types of the tensors. @param {import('./torchModule.js').Tensors} tensors */
 const dtypesOf = (tensors) =>
   [...new Set(Object.values(tensors).map(({ dtype }) => dtype))].filter((dtype) =>
     /^B?F\d+/.test(dtype),
   );
+
+/** True if config.json describes a model with an encoder and a decoder. @param {File[]} files */
+async function isEncoderDecoder(files) {
+  const file = fileOf(files, 'config.json');
+  if (!file) return false;
+  const { is_encoder_decoder: is, model_type: family } = await jsonOf(file);
+  return is === true || ['t5', 'mt5', 'marian'].includes(family);
+}
 
 /** @param {ModelsAttn} attn @param {File[]} files */
 async function described(attn, files) {
@@ -90,7 +133,10 @@ export async function* opened(attn, { files: given, pageTokens }) {
   const tensors = await tensorsOf(files);
   const torch = torchModuleOf(tensors);
   if (torch) throw new Error(torch);
-  const description = await described(attn, files);
+  const hasTwoParts = await isEncoderDecoder(files);
+  const description = hasTwoParts
+    ? await attn.describeEncoderDecoder(files)
+    : await described(attn, files);
   const { family, vocabSize, numParameters } = description;
   const facts = factsOf(description, dtypesOf(tensors));
   yield { facts, share: 0 };
@@ -114,19 +160,21 @@ export async function* opened(attn, { files: given, pageTokens }) {
   const controller = new AbortController();
   let share = 0;
   let more = () => {};
-  /** @type {import('attn').LanguageModel | undefined} */
+  /** @type {import('attn').LanguageModel | import('attn').EncoderDecoderModel | undefined} */
   let model;
-  const loading = attn
-    .loadModel(files, {
-      signal: controller.signal,
-      onProgress: (done, all) => {
-        share = done / all;
-        more();
-      },
-    })
-    .then((loaded) => {
-      model = loaded;
-    });
+  /** @satisfies {Parameters<ModelsAttn['loadModel']>[1]} */
+  const options = {
+    signal: controller.signal,
+    onProgress: (/** @type {number} */ done, /** @type {number} */ all) => {
+      share = done / all;
+      more();
+    },
+  };
+  const loading = Promise.resolve(
+    hasTwoParts ? attn.loadEncoderDecoder(files, options) : attn.loadModel(files, options),
+  ).then((loaded) => {
+    model = loaded;
+  });
   loading.catch(() => {});
   let told = false;
   try {

@@ -11,6 +11,8 @@ import { Kept } from '../../work/kept.js';
 import { changeAnswer, ranked } from '../changes.js';
 import { lastRows, lensRows, listed } from '../lensRows.js';
 import { compared, comparison, patched } from '../patching.js';
+import { checkRows } from './checkRows.js';
+import { EncoderDecoder } from './encoderDecoder.js';
 import { editedBy } from './ownEdit.js';
 import { likeliest, NextTokens } from './ownNext.js';
 import { opened } from './ownOpen.js';
@@ -89,7 +91,10 @@ export class OwnModel {
    */
   static async *open(attn, given) {
     const { model, tokens, facts } = yield* opened(attn, given);
-    const own = new OwnModel(attn, model, tokens, facts);
+    const own =
+      'encode' in model
+        ? new EncoderDecoder(attn, model, tokens, facts)
+        : new OwnModel(attn, model, tokens, facts);
     await own.checkNumbers();
     return own;
   }
@@ -103,16 +108,10 @@ export class OwnModel {
     return Math.min(mostTokens, this.facts.description.maxPositions || Infinity);
   }
 
-  /** @param {string} text */
-  encode(text) {
+  /** @param {{ text: string }} given */
+  encode({ text }) {
     const split = this.#tokens.of(text, this.#most);
-    const { vocabSize } = this.facts.description;
-    const at = split.ids.findIndex((id) => id >= vocabSize);
-    if (at >= 0) {
-      throw new Error(
-        `The model has no row for the token “${split.tokens[at]}” (${split.ids[at].toLocaleString('en')}): its embedding has ${vocabSize.toLocaleString('en')} rows. Change the sentence`,
-      );
-    }
+    checkRows(split, this.facts.description);
     return { ...split, types: this.#typesOf(split.ids) };
   }
 
@@ -410,7 +409,7 @@ export class OwnModel {
    * @param {import('../model.js').CompareGiven} given
    */
   compare({ text, total, drawn, ...given }) {
-    return comparison(this.encode(text), { ...given, total }, (other) =>
+    return comparison(this.encode({ text }), { ...given, total }, (other) =>
       compared(
         {
           ...this.#patching(given),

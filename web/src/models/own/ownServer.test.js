@@ -42,7 +42,7 @@ async function opened(name, json) {
   const opening = OwnModel.open(attn, { files: given, pageTokens: null });
   for (;;) {
     const { done, value } = await opening.next();
-    if (done) return { own: value, model: await attn.loadModel(files) };
+    if (done) return { own: /** @type {OwnModel} */ (value), model: await attn.loadModel(files) };
   }
 }
 
@@ -50,7 +50,7 @@ const masks = { window: 0, validLen: 0, blocked: [], causal: false };
 
 test("BERT's second sentence has a separate token type", async () => {
   const { own, model } = await opened('bert', tokenizer);
-  const { ids, types, tokens } = own.encode('the cat [SEP] it slept');
+  const { ids, types, tokens } = own.encode({ text: 'the cat [SEP] it slept' });
   assert.deepEqual(ids, [2, 4, 5, 3, 6, 7, 3]);
   assert.deepEqual(types, [0, 0, 0, 0, 1, 1, 1]);
   assert.deepEqual(tokens, ['[CLS]', 'the', 'cat', '[SEP]', 'it', 'slept', '[SEP]']);
@@ -72,13 +72,13 @@ test("BERT's second sentence has a separate token type", async () => {
 
 test('a single sentence has no token types', async () => {
   const { own } = await opened('bert', tokenizer);
-  assert.equal(own.encode('the cat slept').types, undefined);
-  assert.equal(own.encode('').types, undefined);
+  assert.equal(own.encode({ text: 'the cat slept' }).types, undefined);
+  assert.equal(own.encode({ text: '' }).types, undefined);
 });
 
 test('a model without token types gives no token types', async () => {
   const { own } = await opened('distilbert', tokenizer);
-  const { ids, types } = own.encode('the cat [SEP] it slept');
+  const { ids, types } = own.encode({ text: 'the cat [SEP] it slept' });
   assert.equal(types, undefined);
   own.sentence(/** @type {any} */ ({ ids, layer: 1, head: 0, ...masks }), {});
 });
@@ -94,8 +94,10 @@ test('if a tokenizer has more entries than the embedding has rows, only tokens w
   const { vocab } = tokenizer.model;
   const json = { ...tokenizer, model: { ...tokenizer.model, vocab: { ...vocab, dog: 5000 } } };
   const { own } = await opened('bert', json);
-  assert.deepEqual(own.encode('the cat').ids, [2, 4, 5, 3]);
-  assert.throws(() => own.encode('the dog'), { message: /no row for the token “dog” \(5,000\)/ });
+  assert.deepEqual(own.encode({ text: 'the cat' }).ids, [2, 4, 5, 3]);
+  assert.throws(() => own.encode({ text: 'the dog' }), {
+    message: /no row for the token “dog” \(5,000\)/,
+  });
 });
 
 test('notes include warnings, unused tensors and unused fields', () => {

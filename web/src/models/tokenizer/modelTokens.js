@@ -28,9 +28,13 @@ export class ModelTokens {
    * The first tokens of a text, as labels and as ids, and the total number of tokens.
    * @param {string} text
    * @param {number} most
+   * @param {number} [start] a token that replaces the special tokens around the text
    */
-  of(text, most) {
-    const all = this.#tokenizer.encode(text);
+  of(text, most, start) {
+    const all =
+      start === undefined
+        ? this.#tokenizer.encode(text)
+        : [start, ...this.#tokenizer.encode(text, { addSpecialTokens: false })];
     const ids = all.slice(0, most);
     return {
       ids,

@@ -109,8 +109,9 @@ export class Tokenizer {
   /**
    * The ids of a text, including the special tokens around it.
    * @param {string} given
+   * @param {{ addSpecialTokens?: boolean }} [options]
    */
-  encode(given) {
+  encode(given, { addSpecialTokens = true } = {}) {
     // Replace lone surrogates, which are not characters. The library never receives any.
     const text = given.replace(/\p{Cs}/gu, '\ufffd');
     /** @type {number[]} */
@@ -123,7 +124,7 @@ export class Tokenizer {
         for (const id of this.#idsOf(part.text, part.start === 0)) ids.push(id);
       }
     }
-    return this.#postProcessor.process(ids);
+    return addSpecialTokens ? this.#postProcessor.process(ids) : ids;
   }
 
   /**

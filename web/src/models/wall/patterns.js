@@ -19,14 +19,16 @@ export const firstQuery = 2;
  * true, only earlier positions count.
  * @param {readonly number[]} ids
  * @param {boolean} causal
+ * @param {readonly number[]} [keys] the tokens of another text, if the twins are in that text
  * @returns {number[][]}
  */
-export const twinsOf = (ids, causal) =>
+export const twinsOf = (ids, causal, keys) =>
   ids.map((id, i) => {
     /** @type {number[]} */
     const twins = [];
-    for (let j = 0; j < (causal ? i : ids.length); j++) {
-      if (j !== i && ids[j] === id) twins.push(j);
+    const others = keys ?? ids;
+    for (let j = 0; j < (causal ? i : others.length); j++) {
+      if ((keys || j !== i) && others[j] === id) twins.push(j);
     }
     return twins;
   });
@@ -43,23 +45,26 @@ export function reversed(ids, isKept) {
 
 /**
  * Measures the shares of a head's attention in a sentence.
- * @param {Float32Array} weights (n, n)
- * @param {Float32Array} others (n, n): the same head's weights for the words in reverse order
+ * @param {Float32Array} weights (queries, keys)
+ * @param {Float32Array | null} others the same head's weights for the words in reverse order; null
+ *   if the keys belong to another text, in which queries have no previous token and no position
  * @param {readonly (readonly number[])[]} twins the other positions of each token, from `twinsOf()`
  * @returns {Shares} means over the queries that attend to at least one key
  */
 export function sharesOf(weights, others, twins) {
-  const n = twins.length;
+  const n = weights.length / twins.length;
   const sums = { previousToken: 0, firstToken: 0, sameToken: 0, induction: 0, place: 0 };
   let [queries, again] = [0, 0];
-  for (let i = 0; i < n; i++) {
+  for (let i = 0; i < twins.length; i++) {
     const row = weights.subarray(i * n, (i + 1) * n);
     if (!row.some((weight) => weight > 0)) continue;
     if (i >= firstQuery) {
       queries += 1;
-      sums.previousToken += row[i - 1];
       sums.firstToken += row[0];
-      for (let j = 0; j < n; j++) sums.place += Math.min(row[j], others[i * n + j]);
+      if (others) {
+        sums.previousToken += row[i - 1];
+        for (let j = 0; j < n; j++) sums.place += Math.min(row[j], others[i * n + j]);
+      }
     }
     if (!twins[i].length) continue;
     again += 1;
@@ -71,17 +76,22 @@ export function sharesOf(weights, others, twins) {
   const mean = (/** @type {number} */ sum, /** @type {number} */ count) =>
     count ? sum / count : null;
   return {
-    previousToken: mean(sums.previousToken, queries),
+    previousToken: mean(sums.previousToken, others ? queries : 0),
     firstToken: mean(sums.firstToken, queries),
     sameToken: mean(sums.sameToken, again),
     induction: mean(sums.induction, again),
-    place: mean(sums.place, queries),
+    place: mean(sums.place, others ? queries : 0),
   };
 }
 
-/** Uniform attention, for comparison. @param {number} n @param {boolean} causal */
-export const even = (n, causal) =>
-  Float32Array.from({ length: n * n }, (_, at) => {
-    const [i, j] = [Math.floor(at / n), at % n];
-    return !causal ? 1 / n : j <= i ? 1 / (i + 1) : 0;
+/**
+ * Uniform attention, for comparison.
+ * @param {number} n
+ * @param {boolean} causal
+ * @param {number} [keys]
+ */
+export const even = (n, causal, keys = n) =>
+  Float32Array.from({ length: n * keys }, (_, at) => {
+    const [i, j] = [Math.floor(at / keys), at % keys];
+    return !causal ? 1 / keys : j <= i ? 1 / (i + 1) : 0;
   });

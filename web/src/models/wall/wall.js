@@ -8,14 +8,19 @@ import { even, firstQuery, reversed, sharesOf, twinsOf } from './patterns.js';
 /** @typedef {import('./patterns.js').Shares} Shares */
 
 /**
- * The model that reads the sentence.
+ * The model that reads the sentence, or one part of an encoder–decoder model.
  * @typedef {object} Reader
  * @property {number} numLayers
  * @property {number} most largest number of tokens read at once
  * @property {(id: number) => boolean} isSpecial true if a token represents no text
  * @property {(ids: readonly number[], exclusion: import('attn').ExclusionOptions, layer: number)
  *   => Tensor} weights
- *   (heads, n, n)
+ *   (heads, queries, keys)
+ * @property {import('../../core/sentence.js').PartName} [part]
+ * @property {boolean} [causal] whether this part is causal
+ * @property {readonly number[]} [ids] the tokens that this part reads
+ * @property {readonly number[]} [keys] the tokens to which the part attends, if they are another
+ *   text
  */
 
 /**
@@ -25,14 +30,17 @@ import { even, firstQuery, reversed, sharesOf, twinsOf } from './patterns.js';
  * @property {Shares[]} shares shares of each head
  *
  * @typedef {object} Sentence facts about the measurement
+ * @property {import('../../core/sentence.js').PartName} [part]
  * @property {number} length number of tokens
+ * @property {number} keys number of tokens to which they attend
  * @property {number} numLayers
  * @property {boolean} causal
  * @property {number} queries number of queries on which previous, first and place are measured
  * @property {number} again number of tokens that also occur elsewhere
  * @property {Shares} even the shares that uniform attention would have
  *
- * @typedef {{ sentence: Sentence } | { layer: number, found: Layer } | null} Progress
+ * @typedef {{ sentences: Sentence[] } | { layer: number, found: Layer } | null} Progress
+ *   sentences: one for each part of the model; layer: its index among the layers of all parts
  */
 
 /** Longest sentence, in tokens. */
@@ -41,49 +49,62 @@ const mostTokens = 256;
 /** Number of cells along each side of a picture. */
 const mostCells = 48;
 
-/** @param {Tensor} weights (heads, n, n) @returns {Tensor} */
+/** @param {Tensor} weights (heads, queries, keys) @returns {Tensor} */
 function picturesOf(weights) {
-  const [heads, n] = weights.shape;
-  const side = Math.min(n, mostCells);
-  const data = new Float32Array(heads * side * side);
+  const [heads, ...sides] = weights.shape;
+  const [rows, columns] = sides.map((side) => Math.min(side, mostCells));
+  const data = new Float32Array(heads * rows * columns);
   for (let head = 0; head < heads; head++) {
     const matrix = matrixOf(weights, head);
-    data.set((coarse(matrix, mostCells) ?? matrix).data, head * side * side);
+    data.set((coarse(matrix, mostCells) ?? matrix).data, head * rows * columns);
   }
-  return { data, shape: [heads, side, side] };
+  return { data, shape: [heads, rows, columns] };
 }
 
 /**
+ * The tokens that a part of the model reads, and facts about them.
  * @param {Reader} reader
+ * @param {import('../../core/sentence.js').Given} given
+ */
+function measured(reader, given) {
+  const { part, keys, numLayers, causal = given.causal, ids: all = given.ids } = reader;
+  const ids = all.slice(0, Math.min(mostTokens, reader.most));
+  const { length } = ids;
+  const twins = twinsOf(ids, causal, keys);
+  const evenly = even(length, causal, keys?.length);
+  const sentence = {
+    ...{ part, length, keys: keys?.length ?? length, numLayers, causal },
+    queries: Math.max(0, length - firstQuery),
+    again: twins.filter((others) => others.length).length,
+    even: sharesOf(evenly, keys ? null : evenly, twins),
+  };
+  return { reader, ids, twins, sentence };
+}
+
+/**
+ * @param {Reader[]} readers
  * @param {import('../../core/sentence.js').Given} given
  * @returns {Generator<Progress, void>}
  */
-export function* wall(reader, given) {
+export function* wall(readers, given) {
   yield null;
-  const ids = given.ids.slice(0, Math.min(mostTokens, reader.most));
-  const { length } = ids;
-  const { causal } = given;
-  const twins = twinsOf(ids, causal);
-  const evenly = even(length, causal);
-  const { numLayers } = reader;
-  yield {
-    sentence: {
-      ...{ length, numLayers, causal, queries: Math.max(0, length - firstQuery) },
-      again: twins.filter((others) => others.length).length,
-      even: sharesOf(evenly, evenly, twins),
-    },
-  };
-  if (!length) return;
-  const exclusion = exclusionOf(given, length);
-  const turned = reversed(ids, reader.isSpecial);
-  for (let layer = 0; layer < numLayers; layer++) {
-    const weights = reader.weights(ids, exclusion, layer);
-    // Pause here, because typing has priority.
-    yield null;
-    const others = reader.weights(turned, exclusion, layer);
-    const shares = Array.from({ length: weights.shape[0] }, (_, head) =>
-      sharesOf(matrixOf(weights, head).data, matrixOf(others, head).data, twins),
-    );
-    yield { layer, found: { pictures: picturesOf(weights), shares } };
+  const parts = readers.map((reader) => measured(reader, given));
+  yield { sentences: parts.map(({ sentence }) => sentence) };
+  let first = 0;
+  for (const { reader, ids, twins, sentence } of parts) {
+    const { numLayers } = reader;
+    const exclusion = exclusionOf(given, ids.length);
+    const turned = reversed(ids, reader.isSpecial);
+    for (let layer = 0; ids.length && sentence.keys && layer < numLayers; layer++) {
+      const weights = reader.weights(ids, exclusion, layer);
+      // Pause here, because typing has priority.
+      yield null;
+      const others = reader.keys ? null : reader.weights(turned, exclusion, layer);
+      const shares = Array.from({ length: weights.shape[0] }, (_, head) =>
+        sharesOf(matrixOf(weights, head).data, others && matrixOf(others, head).data, twins),
+      );
+      yield { layer: first + layer, found: { pictures: picturesOf(weights), shares } };
+    }
+    first += numLayers;
   }
 }

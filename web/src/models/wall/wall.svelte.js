@@ -5,7 +5,10 @@ import { wallTask } from '../../work/tasks/wall.js';
 /** @typedef {import('./wall.js').Layer} Layer */
 /** @typedef {import('./wall.js').Sentence} Sentence */
 
-/** @typedef {{ sentence: Sentence, tokens: string[], layers: (Layer | undefined)[] }} Found */
+/**
+ * @typedef {{ sentences: Sentence[], layers: (Layer | undefined)[] }} Found
+ *   sentences: one for each part of the model; layers: the layers of all parts
+ */
 
 /**
  * Every head of every layer of the model that is shown. The results of a sentence stay until the
@@ -63,10 +66,12 @@ export class Wall {
         signal,
         onProgress: (/** @type {import('./wall.js').Progress} */ progress) => {
           if (!progress || signal.aborted) return;
-          if ('sentence' in progress) {
-            const { sentence } = progress;
-            const layers = Array.from({ length: sentence.numLayers }, () => undefined);
-            next = { sentence, layers, tokens: given.tokens.slice(0, sentence.length) };
+          if ('sentences' in progress) {
+            const { sentences } = progress;
+            const layers = sentences.flatMap(({ numLayers }) =>
+              Array.from({ length: numLayers }, () => undefined),
+            );
+            next = { sentences, layers };
           } else if (next) {
             next = { ...next, layers: next.layers.with(progress.layer, progress.found) };
           }

@@ -1,6 +1,7 @@
 // All settings of the page: the shared settings, and the settings of each chapter. A setting has
 // the same name everywhere.
 
+import { partNames } from '../../core/sentence.js';
 import { maxTokens } from '../../core/tokens.js';
 import { properties as architectures } from './architectures.js';
 import { properties as encoding } from './encoding.js';
@@ -41,6 +42,10 @@ export const limits = {
 const shared = {
   /** The sentence. Each word of the initial sentence is one token of the language model. */
   text: text('the lady sat by the fire because the lady was tired', maxTextLength),
+
+  /** The text that a reader's encoder–decoder model decodes, and the attention that figures show. */
+  ownTarget: text('', maxTextLength),
+  part: choice(/** @type {import('../../core/sentence.js').PartName} */ ('encoder'), partNames),
 
   /** Width E of the embeddings and of the layer. */
   dModel: number(64, limits.dModel, (value) => Math.round(value / 8) * 8),

@@ -22,12 +22,13 @@ export const logarithmic = 'small maps: weights on a logarithmic scale';
 /** Text shown in the page's figure. */
 
 export const title = 'What each token looks at';
-/** @param {number} tokens */
-export const pending = (tokens) => `Attention weights of ${tokens} tokens, not computed yet.`;
-/** @param {{ head: number, heads: number, tokens: number, entropy: string, distance: string }} of */
-export const summary = ({ head, heads, tokens, entropy, distance }) =>
-  `Attention weights of head ${head + 1} of ${heads}, ${tokens} queries by ${tokens} keys. Averages: entropy ${entropy} bits, distance ${distance} tokens.`;
+/** @param {number} queries @param {number} keys */
+export const pending = (queries, keys) =>
+  `Attention weights, ${queries} queries by ${keys} keys, not computed yet.`;
+/** @param {{ head: number, heads: number, queries: number, keys: number, entropy: string, distance: string }} of */
+export const summary = ({ head, heads, queries, keys, entropy, distance }) =>
+  `Attention weights of head ${head + 1} of ${heads}, ${queries} queries by ${keys} keys. Averages: entropy ${entropy} bits, distance ${distance} tokens.`;
 export const paint = 'Drag over cells, or press Enter, to exclude them.';
-/** @param {number} head @param {number} tokens */
-export const label = (head, tokens) =>
-  `Attention weights of head ${head + 1}, ${tokens} queries by ${tokens} keys`;
+/** @param {number} head @param {number} queries @param {number} keys */
+export const label = (head, queries, keys) =>
+  `Attention weights of head ${head + 1}, ${queries} queries by ${keys} keys`;

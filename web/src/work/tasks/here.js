@@ -7,7 +7,8 @@ import { Spelled } from '../../models/spelled.js';
  * The models in this worker, once they are loaded.
  * @type {{
  *   pages: import('../../models/language/pages.js').Pages | null,
- *   own: import('../../models/own/ownServer.js').OwnModel | null,
+ *   own: import('../../models/own/ownServer.js').OwnModel
+ *     | import('../../models/own/encoderDecoder.js').EncoderDecoder | null,
  * }}
  */
 export const here = { pages: null, own: null };

@@ -8,6 +8,6 @@ export const wallTask = {
   /** @param {import('attn').Attn} attn @param {import('../../core/sentence.js').Given} given */
   async run(attn, given) {
     const { wall } = await import('../../models/wall/wall.js');
-    return wall(/** @type {any} */ (modelOf(attn, given)).reader(given), given);
+    return wall([/** @type {any} */ (modelOf(attn, given)).reader(given)].flat(), given);
   },
 };

@@ -1,0 +1,218 @@
+// The reader's encoder–decoder model in its own worker.
+
+import { checkRows } from './checkRows.js';
+import { NextTokens } from './ownNext.js';
+import { learnedPlaces } from './ownPlaces.js';
+
+/** @typedef {import('attn').ModelsAttn} ModelsAttn */
+/** @typedef {import('attn').EncoderDecoderModel} EncoderDecoderModel */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('attn').ExclusionOptions} ExclusionOptions */
+/** @typedef {import('../../core/sentence.js').Given} Given */
+/** @typedef {import('../../core/sentence.js').Pair} Pair */
+/** @typedef {import('../../core/sentence.js').PartName} PartName */
+/** @typedef {import('../wall/wall.js').Reader} Reader */
+
+/** Longest source and longest target, in tokens; see `OwnModel`. */
+const mostTokens = 512;
+
+/**
+ * The names of each part: its stack, its attention, the stream of rows before the attention, and
+ * the norm whose output the attention reads if norms come first.
+ */
+const parts = {
+  encoder: { stack: 'encoder', attention: 'self_attn', stream: 'resid_pre', norm: 'norm1' },
+  decoder: { stack: 'decoder', attention: 'self_attn', stream: 'resid_pre', norm: 'norm1' },
+  cross: { stack: 'decoder', attention: 'multihead_attn', stream: 'norm1.output', norm: 'norm2' },
+};
+
+export class EncoderDecoder {
+  #attn;
+  #model;
+  #tokens;
+  facts;
+  /** The output of the encoder for the last source. @type {{ key: string, memory: Tensor } | null} */
+  #encoded = null;
+  /** Predictions for targets of the last source. @type {{ key: string, next: NextTokens } | null} */
+  #next = null;
+
+  /**
+   * @param {ModelsAttn} attn
+   * @param {EncoderDecoderModel} model
+   * @param {import('../tokenizer/modelTokens.js').ModelTokens} tokens
+   * @param {import('./ownOpen.js').Facts} facts
+   */
+  constructor(attn, model, tokens, facts) {
+    this.#attn = attn;
+    this.#model = model;
+    this.#tokens = tokens;
+    this.facts = facts;
+  }
+
+  /** Runs the model once, which fails if the model cannot be computed at all. */
+  async checkNumbers() {
+    this.#model.decode([this.#model.description.startId], this.#memory([0]), { needLogits: false });
+  }
+
+  /**
+   * Splits both texts. The target begins with the model's start token.
+   * @param {{ text: string, target: string }} given
+   */
+  encode({ text, target }) {
+    const { maxPositions, startId } = this.#model.description;
+    const most = Math.min(mostTokens, maxPositions || Infinity);
+    const split = {
+      source: this.#tokens.of(text, most),
+      target: this.#tokens.of(target, most, startId),
+    };
+    for (const each of Object.values(split)) checkRows(each, this.facts.description);
+    return split;
+  }
+
+  /** The output of the encoder: (n, E). @param {readonly number[]} ids */
+  #memory(ids) {
+    const key = ids.join();
+    if (this.#encoded?.key !== key) {
+      this.#encoded = { key, memory: this.#model.encode([...ids]).memory };
+    }
+    return this.#encoded.memory;
+  }
+
+  /**
+   * Returns intermediates of a part.
+   * @param {{ part: PartName, source: readonly number[], target: readonly number[] }} given
+   * @param {ExclusionOptions} exclusion masks of the part's attention
+   * @param {string[]} intermediates
+   * @returns {Record<string, Tensor>}
+   */
+  #run({ part, source, target }, exclusion, intermediates) {
+    if (part === 'encoder') {
+      return this.#model.encode([...source], { attention: exclusion, intermediates }).intermediates;
+    }
+    return this.#model.decode([...target], this.#memory(source), {
+      ...(part === 'decoder' ? { selfAttention: exclusion } : { crossAttention: exclusion }),
+      ...{ needLogits: false, intermediates },
+    }).intermediates;
+  }
+
+  /**
+   * @param {Given} given
+   * @param {ExclusionOptions} exclusion
+   */
+  sentence(given, exclusion) {
+    const { part, source, target } = /** @type {Pair} */ (given.pair);
+    const { stack, attention, stream, norm } = parts[part];
+    const { normFirst } = this.facts.description.layers[0];
+    const layer = `${stack}.layers.${given.layer}.`;
+    const run = (/** @type {string[]} */ names) =>
+      Object.values(this.#run({ part, source: source.ids, target: target.ids }, exclusion, names));
+    const { length } = given.ids;
+    const positions = () => this.#positions(stack, length);
+    return {
+      get embedding() {
+        return run([`${stack}_embedded`])[0];
+      },
+      get input() {
+        return run([layer + (normFirst ? `${norm}.output` : stream)])[0];
+      },
+      get positions() {
+        return positions();
+      },
+      attend: () => {
+        const names = ['output', 'weights'].map((name) => `${layer}${attention}.${name}`);
+        const [output, weights] = run(names);
+        return { output, weights };
+      },
+      dispose: () => {},
+    };
+  }
+
+  /**
+   * The positions that are added to embeddings, (n, E). Sines and cosines alternate, as everywhere
+   * on the page.
+   * @param {string} stack
+   * @param {number} length
+   * @returns {Tensor | null}
+   */
+  #positions(stack, length) {
+    const { dModel } = this.facts;
+    const { maxPositions, sinusoidal } = this.#model.description;
+    if (sinusoidal) return this.#attn.sinusoidalEncoding({ length, dModel });
+    if (!maxPositions) return null;
+    const { data } = this.#model.parameter(`${stack}_positions.weight`);
+    return { data: data.slice(0, length * dModel), shape: [length, dModel] };
+  }
+
+  /** The model's table of positions. @param {{ part: PartName }} given */
+  places({ part }) {
+    const table = this.#model.parameter(`${parts[part].stack}_positions.weight`);
+    return learnedPlaces(this.#attn, table);
+  }
+
+  /**
+   * Predicts the tokens of a target.
+   * @param {Pair} pair
+   */
+  #predict({ source: { ids } }) {
+    const key = ids.join();
+    if (this.#next?.key !== key) {
+      const memory = this.#memory(ids);
+      const decoder = {
+        description: this.#model.description,
+        makeCaches: () => this.#model.start(memory),
+        /** @param {number[]} ids @param {any} options */
+        forward: (ids, { caches, ...options }) =>
+          this.#model.decode(ids, caches ?? memory, options),
+      };
+      this.#next = { key, next: new NextTokens(this.#attn, decoder, this.#tokens) };
+    }
+    return this.#next.next;
+  }
+
+  /**
+   * Predictions for the token after position `at` of the target, with a head's attention weights
+   * at that position.
+   * @param {{ pair: Pair, ids: number[], at: number, layer: number, head: number, temperature:
+   *   number, topK: number, drawn: number }} given
+   * @returns {import('../model.js').Next}
+   */
+  next({ layer, head, ...given }) {
+    const { pair, ids, at } = given;
+    const name = `decoder.layers.${layer}.self_attn.weights`;
+    const words = { part: /** @type {const} */ ('decoder'), source: pair.source.ids, target: ids };
+    const { data } = this.#run(words, {}, [name])[name];
+    const row = (head * ids.length + at) * ids.length;
+    return { ...this.#predict(pair).of(given), weights: data.slice(row, row + ids.length) };
+  }
+
+  /** Continues a target. @param {{ pair: Pair } & Parameters<NextTokens['write']>[0]} given */
+  write(given) {
+    return this.#predict(given.pair).write(given);
+  }
+
+  /**
+   * The interfaces for the wall: one for the heads of each part.
+   * @param {Given} given
+   * @returns {Reader[]}
+   */
+  reader(given) {
+    const pair = /** @type {Pair} */ (given.pair);
+    return /** @type {PartName[]} */ (Object.keys(parts)).map((part) => {
+      const { stack, attention } = parts[part];
+      const words = part === 'encoder' ? pair.source : pair.target;
+      const { description, numLayers } = /** @type {any} */ (this.facts.parts)[part];
+      return {
+        ...{ part, numLayers, most: mostTokens, causal: description.causal },
+        ...{ ids: words.ids, keys: part === 'cross' ? pair.source.ids : undefined },
+        isSpecial: (id) => this.#tokens.isSpecial(id),
+        weights: (ids, exclusion, layer) => {
+          const name = `${stack}.layers.${layer}.${attention}.weights`;
+          const source = part === 'encoder' ? ids : pair.source.ids;
+          // The masks in the settings belong to the part that figures show.
+          const masks = part === pair.part ? exclusion : {};
+          return this.#run({ part, source, target: ids }, masks, [name])[name];
+        },
+      };
+    });
+  }
+}

@@ -1,0 +1,177 @@
+// The attention of recorded encoder–decoder models, as figures receive it, equals the attention that
+// PyTorch recorded.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import test from 'node:test';
+
+import { load } from 'attn';
+
+import { finish } from '../../core/finish.js';
+import { matrixOf } from '../../drawing/matrix.js';
+import { wall } from '../wall/wall.js';
+import { OwnModel } from './ownServer.js';
+
+const attn = await load({ threads: 1, models: true });
+const recorded = new URL('../../../../tests/native/models/recorded/', import.meta.url);
+const masks = { causal: false, window: 0, validLen: 0, blocked: [] };
+
+/** A tokenizer with one word for each id. The id 1 ends a text. @param {number} size */
+const tokenizerOf = (size) => ({
+  added_tokens: [
+    {
+      ...{ id: 1, content: 'w1', special: true, normalized: false },
+      ...{ single_word: false, lstrip: false, rstrip: false },
+    },
+  ],
+  pre_tokenizer: { type: 'WhitespaceSplit' },
+  post_processor: {
+    ...{ type: 'TemplateProcessing', pair: [] },
+    single: [{ Sequence: { id: 'A', type_id: 0 } }, { SpecialToken: { id: 'w1', type_id: 0 } }],
+    special_tokens: { w1: { id: 'w1', ids: [1], tokens: ['w1'] } },
+  },
+  model: {
+    ...{ type: 'WordLevel', unk_token: 'w1' },
+    vocab: Object.fromEntries(Array.from({ length: size }, (_, id) => [`w${id}`, id])),
+  },
+});
+
+/** @param {string} name @param {number} size size of the vocabulary */
+async function opened(name, size) {
+  const files = ['model.safetensors', 'config.json'].map(
+    (file) => new File([readFileSync(new URL(`${name}/${file}`, recorded))], file),
+  );
+  files.push(new File([JSON.stringify(tokenizerOf(size))], 'tokenizer.json'));
+  const given = files.map((file) => /** @type {[string, File]} */ ([file.name, file]));
+  const opening = OwnModel.open(attn, { files: given, pageTokens: null });
+  let step = await opening.next();
+  while (!step.done) step = await opening.next();
+  const own = /** @type {import('./encoderDecoder.js').EncoderDecoder} */ (step.value);
+  const file = new attn.Safetensors(
+    new Uint8Array(readFileSync(new URL(`${name}/expected.safetensors`, recorded))),
+  );
+  return { own, want: (/** @type {string} */ key) => file.read(key) };
+}
+
+/** @param {import('attn').Tensor} ids */
+const wordsOf = ({ data }) => {
+  const ids = [...data];
+  return { ids, tokens: ids.map((id) => `w${id}`), total: ids.length };
+};
+
+/** @param {any} given @returns {import('../../core/sentence.js').Given} */
+const givenOf = (given) => ({ ...masks, ...given });
+
+/** @param {import('attn').Tensor} got @param {import('attn').Tensor} want @param {string} where */
+function near(got, want, where) {
+  assert.deepEqual([...got.shape], [...want.shape], where);
+  got.data.forEach((value, i) =>
+    assert.ok(Math.abs(value - want.data[i]) < 2e-5, `${where} ${i}: ${value}, ${want.data[i]}`),
+  );
+}
+
+for (const [name, size, positions] of /** @type {[string, number, string][]} */ ([
+  ['t5', 29, 'bias'],
+  ['t5_gated', 26, 'bias'],
+  ['marian', 27, 'sinusoidal'],
+  ['marian_table', 31, 'learned'],
+])) {
+  test(`every part of ${name} has the weights that PyTorch recorded`, async () => {
+    const { own, want } = await opened(name, size);
+    const { parts, positions: found } = own.facts;
+    assert.equal(found, positions);
+    assert.ok(parts);
+    const [source, target] = [wordsOf(want('ids')), wordsOf(want('targets'))];
+    for (const [part, recorded] of /** @type {const} */ ([
+      ['encoder', 'encoder'],
+      ['decoder', 'self'],
+      ['cross', 'cross'],
+    ])) {
+      const { ids, tokens } = part === 'encoder' ? source : target;
+      for (let layer = 0; layer < parts[part].numLayers; layer++) {
+        const causal = part === 'decoder';
+        const given = givenOf({ ids, tokens, layer, causal, pair: { part, source, target } });
+        const sentence = own.sentence(given, causal ? { causal } : {});
+        const { output, weights } = sentence.attend();
+        near(weights, want(`${recorded}_weights.${layer}`), `${part} ${layer}`);
+        const rows = [ids.length, own.facts.dModel];
+        for (const each of [output, sentence.embedding, sentence.input]) {
+          assert.deepEqual([...each.shape], rows);
+        }
+        assert.deepEqual(sentence.positions?.shape, positions === 'bias' ? undefined : rows);
+      }
+    }
+
+    const given = givenOf({ ...source, pair: { part: 'encoder', source, target } });
+    const progress = [...wall(own.reader(given), given)];
+    const layers = progress.flatMap((each) => (each && 'found' in each ? [each] : []));
+    assert.deepEqual(
+      layers.map(({ layer }) => layer),
+      layers.map((_, i) => i),
+    );
+    const all = Object.entries({ encoder: 'encoder', decoder: 'self', cross: 'cross' }).flatMap(
+      ([part, recorded]) =>
+        Array.from(
+          { length: parts[/** @type {keyof typeof parts} */ (part)].numLayers },
+          (_, layer) => want(`${recorded}_weights.${layer}`),
+        ),
+    );
+    assert.equal(layers.length, all.length);
+    layers.forEach(({ found: { pictures, shares } }, i) => {
+      near(pictures, all[i], `picture ${i}`);
+      const isCross = i >= all.length - parts.cross.numLayers;
+      shares.forEach(({ firstToken, previousToken, place }, head) => {
+        const { data, rows, columns } = matrixOf(all[i], head);
+        let sum = 0;
+        for (let row = 2; row < rows; row++) sum += data[row * columns];
+        assert.ok(Math.abs(/** @type {number} */ (firstToken) - sum / (rows - 2)) < 1e-5);
+        assert.equal(previousToken === null, isCross);
+        assert.equal(place === null, isCross);
+      });
+    });
+  });
+
+  test(`${name} predicts the tokens of a target as PyTorch does`, async () => {
+    const { own, want } = await opened(name, size);
+    const [source, target] = [wordsOf(want('ids')), wordsOf(want('targets'))];
+    const pair = { part: /** @type {const} */ ('decoder'), source, target };
+    const { ids } = target;
+    const at = ids.length - 1;
+    const options = { temperature: 1, topK: 0 };
+    const found = own.next({ pair, ids, at, layer: 1, head: 2, drawn: 5, ...options });
+    const logits = want('logits');
+    const row = [...logits.data.slice(at * size, (at + 1) * size)];
+    const total = row.reduce((sum, logit) => sum + Math.exp(logit), 0);
+    const likely = row.map((logit) => Math.exp(logit) / total).sort((a, b) => b - a);
+    found.candidates.forEach(({ probability }, i) =>
+      assert.ok(Math.abs(probability - likely[i]) < 2e-5),
+    );
+    const head = matrixOf(want('self_weights.1'), 2).data;
+    found.weights.forEach((weight, j) =>
+      assert.ok(Math.abs(weight - head[at * ids.length + j]) < 2e-5),
+    );
+    // With top-k sampling from one candidate, the model writes the most probable tokens.
+    const start = ids.slice(0, 1);
+    const written = own.write({ pair, ids: start, count: 8, temperature: 1, topK: 1, seed: 0 });
+    const texts = [...written].map(({ text }) => text.trim()).filter(Boolean);
+    const greedy = [...want('greedy').data].map((id) => `w${id}`);
+    const end = greedy.indexOf('w1');
+    assert.deepEqual(texts, end < 0 ? greedy : greedy.slice(0, end));
+  });
+}
+
+test('a target begins with the start token, and has no token at its end', async () => {
+  const { own } = await opened('t5_gated', 26);
+  const { source, target } = own.encode({ text: 'w5 w6', target: 'w7' });
+  assert.deepEqual(source.ids, [5, 6, 1]);
+  assert.deepEqual(target.ids, [2, 7]);
+  assert.deepEqual(own.encode({ text: '', target: '' }).target.ids, [2]);
+});
+
+test('a learned table of positions is drawn for each stack', async () => {
+  const { own } = await opened('marian_table', 31);
+  for (const part of /** @type {const} */ (['encoder', 'decoder'])) {
+    const places = finish(own.places({ part }));
+    assert.ok('learned' in places && places.learned.all === 17);
+  }
+});

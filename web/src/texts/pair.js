@@ -1,0 +1,107 @@
+import { positionNames } from './own.js';
+
+/** @typedef {import('../core/sentence.js').PartName} PartName */
+/** @typedef {{ layer: number, layers: number }} Place */
+/** @typedef {{ numLayers: number, numHeads: number }} Stack */
+
+/** @param {Stack} stack */
+const sizeOf = ({ numLayers, numHeads }) => `${numLayers} layers of ${numHeads} heads`;
+
+/** @type {Record<PartName, string>} */
+const names = { encoder: 'Encoder', decoder: 'Decoder', cross: 'Cross attention' };
+
+/** @type {Record<PartName, (place: Place) => string>} */
+const layers = {
+  encoder: ({ layer, layers }) =>
+    `This is the attention in layer ${layer} of ${layers} of your model’s encoder. The source looks at itself.`,
+  decoder: ({ layer, layers }) =>
+    `This is the self-attention in layer ${layer} of ${layers} of your model’s decoder. The target looks at itself, and no token may look at later tokens.`,
+  cross: ({ layer, layers }) =>
+    `This is the cross attention in layer ${layer} of ${layers} of your model’s decoder. Each row is a token of the target, and each column is a token of the source.`,
+};
+
+/** How scores differ from the equation. @type {Record<PartName, string>} */
+const biases = {
+  encoder:
+    'Your model does not divide scores by √D. It adds a learned number to each score, which depends on the distance.',
+  decoder:
+    'Your model does not divide scores by √D. It adds a learned number to each score, which depends on the distance.',
+  cross: 'Your model does not divide scores by √D.',
+};
+
+const inside = {
+  walk: 'Your model is not made of layers that the page can take apart.',
+  stages:
+    'This figure computes scores from queries and keys of one text. It does not support models with an encoder and a decoder.',
+  scale:
+    'This figure computes scores from queries and keys alone. It does not support models with an encoder and a decoder.',
+  edit: 'This figure changes a projection of a model with one stack of layers. Your model has an encoder and a decoder.',
+  shuffle:
+    'This figure shuffles the sentence of a model with one stack of layers. Your model has an encoder and a decoder.',
+  loss: 'Your model predicts a target, not the sentence of this page, so it has no loss on this sentence.',
+  schemes:
+    'This comparison takes the projections of a model with one stack of layers. Choose other projections above to compare encodings.',
+  block:
+    'This figure draws the block of a model with one stack of layers. A block of your model’s decoder has cross attention, too, which the figure does not draw.',
+  change:
+    'The page cannot cut arcs, silence parts or compare sentences in a model with an encoder and a decoder.',
+  lens: 'These figures need a model with one stack of layers. Your model has an encoder and a decoder.',
+  cache:
+    'This figure computes a model with one stack of layers. Your model’s decoder has a second cache, with the keys and values of the source.',
+};
+
+/** Texts about a reader's model with an encoder and a decoder. */
+export const pairTexts = {
+  field: 'target',
+  type: 'Type a target, such as the translation',
+  write: 'Let the model write it',
+  stop: 'Stop',
+  part: 'attention',
+  parts: { encoder: 'encoder', decoder: 'decoder', cross: 'cross' },
+  /**
+   * @param {{ name: string, encoder: Stack, decoder: Stack, width: number, parameters: string,
+   *   dtypes: string[], positions: import('./own.js').Positions }} of
+   */
+  recognised: ({ name, encoder, decoder, width, parameters, dtypes, positions }) =>
+    [
+      `${name}: an encoder with ${sizeOf(encoder)}`,
+      `a decoder with ${sizeOf(decoder)}`,
+      `width ${width}, ${parameters} parameters in ${dtypes.join(' and ')}`,
+      `${positionNames[positions]}.`,
+    ].join(', '),
+  sinusoids:
+    'Your model stores all sines before all cosines. The figures show each sine next to its cosine.',
+  /**
+   * The texts about the attention that figures show.
+   * @param {() => PartName} part
+   * @param {boolean} bias whether the model learned a bias for relative positions
+   */
+  of: (part, bias) => ({
+    /** @param {number} layer @param {number} head */
+    headName: (layer, head) => `${names[part()]}, layer ${layer + 1}, head ${head + 1}`,
+    /** @param {Place} place */
+    layer: (place) => [layers[part()](place), ...(bias ? [biases[part()]] : [])].join(' '),
+  }),
+  /**
+   * The parts of the page that do not support the model, with the reasons.
+   * @param {PartName} part
+   * @returns {Record<string, string>}
+   */
+  lacks: (part) =>
+    part === 'cross'
+      ? {
+          ...inside,
+          opening:
+            'Cross attention connects two texts, the target and the source, so it cannot be drawn as arcs above one sentence. The chapter on self-attention draws it as a matrix and as lines.',
+          pipeline:
+            'This figure follows one sentence. Cross attention reads two, so only its weights are drawn, further down.',
+          masks: 'The masks do not apply to cross attention.',
+          next: 'Choose the decoder as the attention to draw, and this figure shows what your model predicts for the target.',
+        }
+      : part === 'encoder'
+        ? {
+            ...inside,
+            next: 'The encoder predicts nothing. Choose the decoder as the attention to draw, and this figure shows what your model predicts for the target.',
+          }
+        : inside,
+};
