@@ -293,7 +293,7 @@ test('the head that attends to what followed the same word is explained, with it
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
 });
 
-test('if the word of the walk has decided anyway, another word shows what the division does', async () => {
+test('if the division hardly affects the followed word, another word shows the effect', async () => {
   const head = `weights=learned&causal=1&layer=1&head=0&text=${text}&walkWord=8`;
   const page = await site.visit(`#walk=5&${head}`);
   await matches(() => says(page), /But look at “[^”]*was/);

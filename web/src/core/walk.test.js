@@ -60,7 +60,7 @@ function assertClose(a, b, within) {
   }
 }
 
-test('if a word has decided even with the division, another word shows the effect of the division', () => {
+test('if the division hardly affects a word, another word shows the effect of the division', () => {
   const matrix = (/** @type {number[][]} */ rows) => ({
     ...{ data: new Float32Array(rows.flat()), rows: 3, columns: 3 },
   });

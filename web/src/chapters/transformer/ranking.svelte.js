@@ -13,14 +13,14 @@ import { sentenceOf } from '../../work/errors.js';
 export class Ranking {
   /** The answer so far. @type {Answer | null} */
   answer = $state.raw(null);
-  /** The answer so far, if it answers the current question; otherwise null. */
+  /** The answer so far, or null if it belongs to an earlier question. */
   current = $derived.by(() => (this.#answered === this.#key ? this.answer : null));
   isRunning = $state(false);
   problem = $state('');
   #model;
   #key;
   #question;
-  /** The question that `answer` answers. */
+  /** The question to which `answer` belongs. */
   #answered = $state.raw('');
   /** @type {AbortController | undefined} */
   #running;

@@ -102,7 +102,7 @@ export function calculationOf(head, stage, { row, column }, most) {
       const { weight, bias } = projections.o;
       const factors = rowOf(matrixOf(weight), column);
       const sum = products(rowOf(attended, row), factors, [texts.heads, 'W_o'], bias?.[column]);
-      // The pictures show one head at a time, so a column is named by its head and its number there.
+      // The pictures show one head at a time, so each name gives the head and the column in the head.
       for (const term of sum.columns) {
         const [at, within] = [Math.floor(Number(term.name) / depth), Number(term.name) % depth];
         term.name = `${at + 1}: ${within}`;
