@@ -40,14 +40,14 @@ const inside = {
     'This figure shuffles the sentence of a model with one stack of layers. Your model has an encoder and a decoder.',
   loss: 'Your model predicts a target, not the sentence of this page, so it has no loss on this sentence.',
   schemes:
-    'This comparison takes the projections of a model with one stack of layers. Choose other projections above to compare encodings.',
+    'This comparison uses the projections of a model with one stack of layers. Choose other projections above to compare encodings.',
   block:
     'This figure draws the block of a model with one stack of layers. A block of your model’s decoder has cross attention, too, which the figure does not draw.',
   change:
     'The page cannot cut arcs, silence parts or compare sentences in a model with an encoder and a decoder.',
   lens: 'These figures need a model with one stack of layers. Your model has an encoder and a decoder.',
   cache:
-    'This figure computes a model with one stack of layers. Your model’s decoder has a second cache, with the keys and values of the source.',
+    'This figure supports models with one stack of layers. Your model’s decoder has a second cache, with the keys and values of the source.',
 };
 
 /** Texts about a reader's model with an encoder and a decoder. */

@@ -93,7 +93,7 @@ export const texts = {
   headOf: (part, layer, head) => `${part}, layer ${layer + 1}, head ${head + 1}`,
   evenly: (/** @type {number} */ share) =>
     `If attention were spread evenly, it would be ${percent(share)}.`,
-  /** Why a share has no value. @param {Pattern} order @param {Sentence} sentence */
+  /** Explains why a share has no value. @param {Pattern} order @param {Sentence} sentence */
   noneOf: (order, { part, queries }) => {
     if (part === 'cross' && (order === 'previousToken' || order === 'place')) {
       return 'Cross attention has no such measure: its queries and keys belong to two texts.';

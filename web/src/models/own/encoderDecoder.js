@@ -49,7 +49,7 @@ export class EncoderDecoder {
     this.facts = facts;
   }
 
-  /** Runs the model once, which fails if the model cannot be computed at all. */
+  /** Runs the model once. Fails if the model cannot be computed at all. */
   async checkNumbers() {
     this.#model.decode([this.#model.description.startId], this.#memory([0]), { needLogits: false });
   }

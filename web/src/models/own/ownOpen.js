@@ -28,7 +28,7 @@ async function jsonOf(file) {
 /** @typedef {import('../../core/sentence.js').PartName} PartName */
 
 /**
- * What the page reads of a description.
+ * The fields of a description that the page reads.
  * @typedef {Pick<LanguageModelDescription, 'family' | 'numParameters' | 'vocabSize' | 'maxPositions'
  *   | 'sinusoidal' | 'layers' | 'causal' | 'hasLogits' | 'numTokenTypes' | 'unusedTensors'
  *   | 'unusedFields' | 'warnings'> & { t5Bias?: boolean }} Description
