@@ -21,7 +21,7 @@ async function blank(options) {
   return (await site.newContext(options)).newPage();
 }
 
-/** Asserts that the text and the still picture are in the first view. @param {Page} page */
+/** Asserts that the text and the still picture are visible without scrolling. @param {Page} page */
 async function assertStill(page) {
   await page.getByRole('heading', { name: /^Where a word stands/ }).waitFor();
   await page.getByText(/^Self-attention lets every word look/).waitFor();

@@ -166,8 +166,8 @@ test('a card follows the keys and leaves the window with its cell', async () => 
   const card = page.locator('#weights .readout.card');
   await page.mouse.move(700, 500);
   await page.mouse.wheel(0, 2500);
-  // The card is hidden. If its figure is far from the window, the card has been removed with the
-  // figure.
+  // The card is now hidden, or it was removed with its figure because the figure is far outside the
+  // window.
   await card.waitFor({ state: 'hidden' });
   await page.mouse.wheel(0, -2500);
   await card.waitFor({ state: 'visible' });

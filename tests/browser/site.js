@@ -433,7 +433,7 @@ async function unsettled(page) {
 }
 
 /**
- * Reads repeatedly until the result is accepted or patience ends. Returns the last result.
+ * Reads repeatedly until the result is accepted or the time is up. Returns the last result.
  * @template T
  * @param {() => Promise<T>} read
  * @param {(found: T) => boolean} isExpected
@@ -473,7 +473,7 @@ export async function matches(read, pattern, message) {
 }
 
 /**
- * Parses a number in the page's format. A hidden element has no text, which is not a number.
+ * Parses a number in the page's format. Returns NaN for the empty text of a hidden element.
  * @param {string} text
  */
 export const numberOf = (text) =>

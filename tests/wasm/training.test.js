@@ -1,5 +1,5 @@
 // Tests training: compares gradients with finite differences and optimizers with their equations.
-// Also tests the errors of tapes.
+// Also tests the errors that tapes throw.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -74,8 +74,8 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /** @typedef {{ forward(x: Variable, options?: { h0?: Variable }): RecurrentVariables }} RecordsRecurrence */
 
 /**
- * Bahdanau's decoder over variables. `initState` makes a state of variables, and `forward` decodes
- * given tokens from that state (teacher forcing).
+ * Bahdanau's decoder over variables. `initState` makes a state that consists of variables, and
+ * `forward` decodes given tokens from that state (teacher forcing).
  * @typedef {object} RecordsBahdanau
  * @property {(encoderOutputs: Variable, hidden: Variable, options?: { encoderLens?: Integers })
  *   => BahdanauVariables} initState
@@ -497,7 +497,7 @@ export class BahdanauVariables {
   }
 }
 
-/** A BahdanauDecoder that can also decode from a state of variables. */
+/** A BahdanauDecoder that can also decode from a state that consists of variables. */
 export class RecordedBahdanauDecoder extends BahdanauDecoder {
   static name = BahdanauDecoder.name;
 

@@ -22,7 +22,7 @@ export function onDemand() {
         const [name] = url.match(/(?<=^\/)(?:attn|figure)\.html$/) ?? [];
         if (!name) return next();
         try {
-          // The dev server sets NODE_ENV to another value, with which the file would be larger.
+          // The dev server sets NODE_ENV to another value, which would make the file larger.
           const env = { ...process.env, NODE_ENV: 'production' };
           await promisify(execFile)(process.execPath, [script, folder], { env });
           response.setHeader('Content-Type', 'text/html');

@@ -192,7 +192,8 @@ void add_weighted_rows(index keys, const float* weights, const float* value, ind
   }
 }
 
-/// partial += Σ_j weight_j · v_j for Vectors vectors of columns, in the order of keys.
+/// partial += Σ_j weight_j · v_j, in the order of keys. Computes as many columns as fit into
+/// `Vectors` vectors.
 template <class Isa, int Vectors, class T, class Seen>
 ATTN_INLINE void add_weighted_columns(index keys, const float* weights, const T* value,
                                       index value_row, float* partial,

@@ -127,9 +127,9 @@ index columns_of(index floats, index depth) noexcept {
   return std::clamp(floats / depth / kStep * kStep, kStep, kColumnBlock);
 }
 
-/// Number of columns whose panels one task widens. Each such task reads all rows once, so there
+/// Number of columns per task, if tasks widen panels. Each task reads all rows once, so there
 /// should be few tasks. The panels need not stay in a second-level cache, because products process
-/// a depth of 256 at a time.
+/// the inner dimension in blocks of 256.
 index widened_columns(index depth) noexcept { return columns_of(1 << 20, depth); }
 
 /// Number of columns per task if there are few rows, so that every thread gets a task.

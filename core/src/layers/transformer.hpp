@@ -136,8 +136,9 @@ inline void check_stack_outputs(const char* name, const AttentionOptions& attent
                                 std::span<const Tensor> weights, std::size_t num_layers) {
   for (const auto output : kFurtherOutputs) {
     if (!(attention.*output).is_none()) {
-      validation::fail_value(name, "an output tensor that every layer would write to",
-                             {"none; use the separate argument for the weights of each layer"});
+      validation::fail_value(name, "an output tensor",
+                             {"none, because every layer would write to it; the call itself takes "
+                              "one tensor of weights for each layer"});
     }
   }
   if (!weights.empty() && weights.size() != num_layers) {

@@ -61,7 +61,7 @@ void expect_exact(const RandomNetwork<Layer>& layer, std::int64_t out_features, 
 }
 
 /// Runs the network in place on inputs of several layouts, with the threads of `several`. Expects
-/// the bits of a call on one thread.
+/// the same bits as from one thread.
 template <class Layer>
 void expect_the_same_bits_in_every_layout(const Layer& network, Random& random, attn::Context& one,
                                           attn::Context& several) {

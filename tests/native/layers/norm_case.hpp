@@ -37,8 +37,8 @@ void expect_nan_in_its_row(const Norm& norm, float bad, Random& random, attn::Co
   }
 }
 
-/// Runs the norm on several layouts and batches, with the threads of `several`. Expects the bits of
-/// a call on one thread.
+/// Runs the norm on several layouts and batches, with the threads of `several`. Expects the same
+/// bits as from one thread.
 template <class Norm>
 void expect_the_same_bits_for_any_layout_batch_and_threads(const Norm& norm, Random& random,
                                                            attn::Context& one,

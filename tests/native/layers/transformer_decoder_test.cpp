@@ -438,9 +438,10 @@ TEST(TransformerDecoderErrorTest, calls) {
   }
   TransformerDecoderCall call;
   call.cross_attention.weights = {w.data(), {2, 2, 3, 5}};
-  EXPECT_EQ(error_of([&] { decoder.forward(in, memory, out, call); }),
-            "invalid_argument: cross_attention: got an output tensor that every layer would write "
-            "to, needs none; use the separate argument for the weights of each layer");
+  EXPECT_EQ(
+      error_of([&] { decoder.forward(in, memory, out, call); }),
+      "invalid_argument: cross_attention: got an output tensor, needs none, because every layer "
+      "would write to it; the call itself takes one tensor of weights for each layer");
   const std::vector<Tensor> one(1);
   call = {};
   call.self_attention_weights = one;

@@ -552,9 +552,10 @@ TEST(TransformerEncoderErrorTest, calls) {
   };
   TransformerEncoderCall call;
   call.attention.weights = {w.data(), {2, 2, 3, 3}};
-  EXPECT_EQ(error(call),
-            "invalid_argument: attention: got an output tensor that every layer would write to, "
-            "needs none; use the separate argument for the weights of each layer");
+  EXPECT_EQ(
+      error(call),
+      "invalid_argument: attention: got an output tensor, needs none, because every layer would "
+      "write to it; the call itself takes one tensor of weights for each layer");
   const std::vector<Tensor> one(1);
   EXPECT_EQ(error({.weights = one}),
             "invalid_argument: weights: got 1, needs none or one for each of the 2 layers");

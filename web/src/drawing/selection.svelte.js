@@ -84,7 +84,7 @@ export function pointAt(selection, cell, event) {
 }
 
 /**
- * The listeners of an element that select the cell under the pointer.
+ * Event listeners that select the cell under the pointer.
  * @param {Pick<CellSelection, 'hover' | 'toggleLock'>} selection
  * @param {(event: MouseEvent) => Cell | null} cellAt
  */

@@ -57,7 +57,7 @@ function linkOf(hash) {
 /** True if the link shows a single figure, as a part of another page. */
 export const isEmbedded = () => link.isEmbedded;
 
-/** True if the link of an embedded figure also asks for the field with the sentence. */
+/** True if the link of an embedded figure also shows the text field for the sentence. */
 export const hasSentence = () => link.hasSentence;
 
 /** True if the page shows a link made by a later version, which may contain unknown settings. */

@@ -250,7 +250,7 @@ export const stage = {
   differ: 'They differ by up to',
 };
 
-/** Texts of a strip, which draws the numbers of a vector as coloured cells. */
+/** Labels of a strip: a row of coloured cells that shows the numbers of a vector. */
 export const strip = {
   column: (/** @type {number} */ column) => `column ${column}:`,
   numbers: (/** @type {number} */ count) => `${count} numbers`,

@@ -25,7 +25,7 @@ enum class Ablation {
 struct ValuePart {
   /// One head, counted from 0, of a value with heads such as "head_output" or "q".
   std::optional<std::int64_t> head = {};
-  /// One token, counted from 0 in the rows of the value.
+  /// Index of a token, which is a row of the value.
   std::optional<std::int64_t> position = {};
 };
 
