@@ -10,15 +10,16 @@ const sizeOf = ({ numLayers, numHeads }) => `${numLayers} layers of ${numHeads} 
 /** @type {Record<PartName, string>} */
 const names = { encoder: 'Encoder', decoder: 'Decoder', cross: 'Cross attention' };
 
-/** @type {Record<PartName, (place: Place) => string>} */
-const layers = {
-  encoder: ({ layer, layers }) =>
-    `This is the attention in layer ${layer} of ${layers} of your model’s encoder. The source looks at itself.`,
-  decoder: ({ layer, layers }) =>
-    `This is the self-attention in layer ${layer} of ${layers} of your model’s decoder. The target looks at itself, and no token may look at later tokens.`,
-  cross: ({ layer, layers }) =>
-    `This is the cross attention in layer ${layer} of ${layers} of your model’s decoder. Each row is a token of the target, and each column is a token of the source.`,
-};
+/** @param {PartName} part @param {Place} place */
+function layerOf(part, { layer, layers }) {
+  if (part === 'encoder') {
+    return `This is the attention in layer ${layer} of ${layers} of your model’s encoder. The source looks at itself.`;
+  }
+  if (part === 'decoder') {
+    return `This is the self-attention in layer ${layer} of ${layers} of your model’s decoder. The target looks at itself, and no token may look at later tokens.`;
+  }
+  return `This is the cross attention in layer ${layer} of ${layers} of your model’s decoder. Each row is a token of the target, and each column is a token of the source.`;
+}
 
 /** How scores differ from the equation. @type {Record<PartName, string>} */
 const biases = {
@@ -80,7 +81,7 @@ export const pairTexts = {
     /** @param {number} layer @param {number} head */
     headName: (layer, head) => `${names[part()]}, layer ${layer + 1}, head ${head + 1}`,
     /** @param {Place} place */
-    layer: (place) => [layers[part()](place), ...(bias ? [biases[part()]] : [])].join(' '),
+    layer: (place) => [layerOf(part(), place), ...(bias ? [biases[part()]] : [])].join(' '),
   }),
   /**
    * The parts of the page that do not support the model, with the reasons.
