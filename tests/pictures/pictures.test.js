@@ -137,9 +137,9 @@ async function check(page, id, { of, menu, shown } = whole, formats = ['SVG', 'P
       for (const each of all) /** @type {HTMLElement} */ (each).style.visibility = visibility;
     }, visibility);
   await show('hidden');
-  // In exported pictures, terms have no pop-up notes and therefore no underline.
-  await figure.locator('.picture .term').evaluateAll((terms) => {
-    for (const term of terms) /** @type {HTMLElement} */ (term).style.textDecoration = 'none';
+  // Terms and links in exported pictures open nothing and therefore have no underline.
+  await figure.locator('.picture :is(.term, a)').evaluateAll((elements) => {
+    for (const each of elements) /** @type {HTMLElement} */ (each).style.textDecoration = 'none';
   });
   const clip = await figure.evaluate((element, shown) => {
     const picture = /** @type {Element} */ (element.querySelector(shown));
