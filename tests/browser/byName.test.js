@@ -223,13 +223,19 @@ test('kept models open without a network, and the reader can delete them', async
   );
 });
 
-test('a second tab waits, and continues where the first tab stopped', async () => {
+/** Opens a page whose download, with files to keep, has stopped after 5,000 bytes of the weights. */
+async function interrupted() {
   const page = await visit();
   await list(page, 'someone/small');
   await keepBox(page).check();
   hub.faults = stopAfter(5000);
   await fetchButton(page).click();
   await becomes(async () => (await fetched(page)) === small + 5000, true);
+  return page;
+}
+
+test('a second tab waits, and continues where the first tab stopped', async () => {
+  const page = await interrupted();
   const other = await visit();
   await list(other, 'someone/small');
   await matches(() => fetchButton(other).innerText(), /^Fetch the remaining/);
@@ -270,12 +276,7 @@ test('an update replaces a kept model only once the update has arrived', async (
 });
 
 test('a model that is deleted while its files are listed is fetched from the start', async () => {
-  const page = await visit();
-  await list(page, 'someone/small');
-  await keepBox(page).check();
-  hub.faults = stopAfter(5000);
-  await fetchButton(page).click();
-  await becomes(async () => (await fetched(page)) === small + 5000, true);
+  const page = await interrupted();
   await cancelButton(page).click();
   await page.getByRole('button', { name: /^Fetch the remaining/ }).waitFor();
   await kept(page).getByRole('button', { name: 'Delete' }).click();
@@ -352,12 +353,7 @@ test('a model that the page does not support is not kept', async () => {
 });
 
 test('a download continues after a lost connection and, if the files are kept, after a reload', async () => {
-  const page = await visit();
-  await list(page, 'someone/small');
-  await keepBox(page).check();
-  hub.faults = stopAfter(5000);
-  await fetchButton(page).click();
-  await becomes(async () => (await fetched(page)) === small + 5000, true);
+  const page = await interrupted();
   hub.faults = {};
   hub.cut();
   await isOpen(page);

@@ -37,8 +37,8 @@ const isId = (id) =>
   id.split('/').every((s) => segment.test(s));
 
 /**
- * Largest total size of a model's files, in bytes. Each weight takes at most 4 bytes in the files
- * and at least 1 byte in WebAssembly, whose memory is limited to 4 GB.
+ * Largest total size of a model's files, in bytes. WebAssembly's memory is limited to 4 GB, and each
+ * weight takes at least 1 byte there. In files, a weight rarely takes more than 4 bytes.
  */
 const mostBytes = 16e9;
 

@@ -98,7 +98,7 @@ test('the programs for a model that generates text agree with each other and wit
     }
   }
   printed.block.forEach((value, i) => assert.ok(Math.abs(value - printed.cache[i]) < 2e-5));
-  // A patch of the last row after the last layer restores the whole difference.
+  // Patching the last row after the last layer restores the whole difference.
   assert.ok(Math.abs(printed.patches[3 * n - 1] - 1) < 2e-5);
   const powers = logits.subarray((n - 1) * size).map((logit) => Math.exp(logit));
   const most = Math.max(...powers) / powers.reduce((sum, power) => sum + power, 0);

@@ -39,7 +39,8 @@ export const limits = {
   seed: { min: 0, max: 2 ** 31 - 1 },
 };
 
-const shared = {
+/** Settings that several chapters use. */
+export const shared = {
   /** The sentence. Each word of the initial sentence is one token of the language model. */
   text: text('the lady sat by the fire because the lady was tired', maxTextLength),
 
