@@ -134,8 +134,10 @@ inline void wake(std::atomic<std::uint32_t>& word) noexcept { word.notify_all();
 class Sleeper {
  public:
   /// Announces a sleep. The thread then looks for work once more before it calls sleep(), so it
-  /// never misses another thread that first offers work and then calls wake().
-  void announce() noexcept { is_asleep_.store(1, std::memory_order_seq_cst); }
+  /// never misses another thread that first offers work and then calls wake(). An exchange costs
+  /// the same as a sequentially consistent store. After such a store, QEMU 7.2 reads too early when
+  /// it emulates Arm on x86.
+  void announce() noexcept { is_asleep_.exchange(1, std::memory_order_seq_cst); }
 
   /// Blocks until wake() is called. Returns immediately if wake() has been called since announce().
   void sleep() noexcept {

@@ -10,8 +10,11 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/threads.hpp"
+
 namespace {
 
+using attn::runtime::Sleeper;
 using attn::runtime::ThreadPool;
 
 TEST(ThreadPoolTest, every_index_is_visited_once) {
@@ -146,6 +149,33 @@ TEST(ThreadPoolTest, workers_that_fall_asleep_are_woken_again) {
     while (std::chrono::steady_clock::now() < next) {
     }
   }
+}
+
+TEST(SleeperTest, a_sleeper_is_woken_or_sees_the_work_offered_before) {
+  if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
+  constexpr int kRounds = 1000;
+  Sleeper sleeper;
+  std::atomic<int> begun{0}, ended{0}, offered{0};
+  bool sees_work = false;
+  std::thread worker([&] {
+    for (int round = 1; round <= kRounds; ++round) {
+      while (begun.load(std::memory_order_acquire) != round) std::this_thread::yield();
+      sleeper.announce();
+      sees_work = offered == round;
+      ended.store(round, std::memory_order_release);
+    }
+  });
+  int missed = 0;
+  for (int round = 1; round <= kRounds; ++round) {
+    begun.store(round, std::memory_order_release);
+    offered.fetch_add(1);
+    const bool wakes = sleeper.wake();
+    while (ended.load(std::memory_order_acquire) != round) std::this_thread::yield();
+    if (!wakes && !sees_work) ++missed;
+    sleeper.wake();
+  }
+  worker.join();
+  EXPECT_EQ(missed, 0);
 }
 
 TEST(ThreadPoolTest, a_pool_whose_threads_have_ended_uses_the_calling_thread) {
