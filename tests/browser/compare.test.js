@@ -1,6 +1,7 @@
 // Tests the figure that compares two sentences.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
@@ -53,6 +54,23 @@ test('patching the last row after the last layer restores the whole difference',
   await settled(again);
   await becomes(() => overflow(again), 0);
   assert.deepEqual(await accessibilityProblems(again), []);
+});
+
+test('an exported picture quotes both sentences', async () => {
+  const page = await site.visit(`${link}&text=the+lady+sat+by&compareText=the+king+sat+by`);
+  await becomes(() => doneIn(page), 16);
+  await settled(page);
+  await page.getByRole('button', { name: 'Export Compare two sentences' }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page
+      .locator('#compare li', { hasText: 'picture' })
+      .getByRole('button', { name: 'SVG', exact: true })
+      .click(),
+  ]);
+  const text = await readFile(await download.path(), 'utf8');
+  assert.match(text, /“the lady sat by” · /);
+  assert.match(text, / · compare with “the king sat by” · /);
 });
 
 test('sentences with different numbers of tokens are not compared', async () => {

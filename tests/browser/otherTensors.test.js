@@ -228,6 +228,34 @@ for (const { isBroken, ...shows } of [
   });
 }
 
+test('compare: cells without a result are hatched', async () => {
+  const figure = await figureOf('compare');
+  await matches(
+    () => figure.innerText(),
+    /4 of 6 rows so far\. Hatched cells have no result yet\./,
+  );
+  // The patches of the second column are missing from its second and third rows.
+  const hatched = () => figure.locator('[data-hatched]').getAttribute('d');
+  await matches(hatched, /^M(\d+) 24h\1v24h-\1zM\1 48h\1v24h-\1z$/);
+});
+
+test('next word: a sentence says why there are no predictions', async () => {
+  const figure = page.locator('#next-word');
+  const check = async (/** @type {string} */ name, isChecked = true) => {
+    await page.getByRole('checkbox', { name }).setChecked(isChecked);
+    await figure.scrollIntoViewIfNeeded();
+  };
+  await check('not numbers', false);
+  await becomes(() => figure.getByRole('list', { name: 'What may come next' }).count(), 1);
+  await check('not numbers');
+  await matches(() => figure.getByRole('status').first().innerText(), /is not a number/);
+  await check('an early token');
+  await matches(
+    () => figure.getByRole('status').first().innerText(),
+    /only after the last 2 tokens/,
+  );
+});
+
 test('opening: the added rows, and the words that each word attends to', async () => {
   const figure = await figureOf('sentence');
   const shown = await readValues(heatmap(figure, /^Positional encoding/), 4, 3);

@@ -97,6 +97,7 @@ const [log2, known] = [Math.LN2, [likely('Fuß', 0.5), likely('gehen', 0.25)]];
  * @type {Record<'numbers' | 'broken', {
  *   change: import('../../../web/src/models/model.js').ChangeAnswer,
  *   ranking: import('../../../web/src/models/model.js').RankAnswer,
+ *   next: Omit<import('../../../web/src/models/model.js').Next, 'at'>,
  *   lens: import('../../../web/src/models/model.js').LensAnswer,
  *   contributions: import('../../../web/src/models/model.js').ContributionsAnswer,
  * }>}
@@ -119,6 +120,10 @@ export const answers = {
         { layer: 0, part: 1, change: -0.5 },
         { layer: 0, part: 'mlp', change: 0.125 },
       ],
+    },
+    next: {
+      ...{ first: 0, probabilities: [NaN, 0.5, 0.25], weights: Float32Array.of(0.5, 0.25, 0.25) },
+      candidates: known.map((each) => ({ ...each, text: each.label })),
     },
     lens: { first: 0, layers: [Array(3).fill([known[1]]), Array(3).fill(known)] },
     contributions: {
@@ -148,9 +153,34 @@ export const answers = {
         { layer: 0, part: 'mlp', change: 0.125 },
       ],
     },
+    next: {
+      ...{ first: 1, probabilities: [NaN, NaN, NaN], weights: Float32Array.of(NaN, NaN, NaN) },
+      candidates: [],
+    },
     lens: { first: 0, layers: [Array(3).fill(known), [known, known, []]] },
     contributions: { chosen: null, likely: [], total: NaN, parts: [] },
   },
+};
+
+/**
+ * Two sentences of three tokens in a model with one layer.
+ * @type {import('../../../web/src/models/model.js').CompareAnswer}
+ */
+export const comparison = {
+  ...{ total: 3, tokens: ['zu', 'Hause', 'gehen'], ids: [1, 2, 3] },
+  compared: {
+    ...{ chosen: { ...known[1], first: -log2, second: -2 * log2 }, likely: [known, known] },
+    distances: counted([3, 2], 0),
+  },
+};
+
+/**
+ * The effects of the first four of six patches.
+ * @type {import('../../../web/src/models/model.js').PatchAnswer}
+ */
+export const patches = {
+  cells: [-2, -1, -2, -1.5].map((value) => ({ value: value * log2, likely: known[0] })),
+  ...{ total: 6, time: 1 },
 };
 
 /** A pre-norm block with one head and a hidden layer three times as wide. */

@@ -79,9 +79,11 @@ export const decimals = (value, digits) => typeset(value.toFixed(digits));
 export const magnitude = (/** @type {number} */ value) =>
   value < 0.01 ? '< 0.01' : decimals(value, 2);
 
-/** Formats a change with its sign and two decimals. */
-export const signed = (/** @type {number} */ change) =>
-  `${change > 0 ? '+' : ''}${decimals(change, 2)}`;
+/** Formats a change with its sign and two decimals. A change that rounds to 0 has no sign. */
+export const signed = (/** @type {number} */ change) => {
+  if (Math.abs(change) < 0.005) return '0.00';
+  return `${change > 0 ? '+' : ''}${decimals(change, 2)}`;
+};
 
 /** Uses the singular after the number one: `1 tokens` becomes `1 token`. @param {string} text */
 export const counted = (text) =>

@@ -10,6 +10,7 @@ import {
   magnitude,
   percent,
   readable,
+  signed,
   scientific,
 } from './numbers.js';
 
@@ -34,6 +35,12 @@ test('numbers have a real minus sign and no unnecessary zeros', () => {
 test('a small magnitude is not shown as zero', () => {
   assert.deepEqual([0, 0.009, 0.01, Infinity, NaN].map(magnitude), [
     ...['< 0.01', '< 0.01', '0.01', '∞', 'NaN'],
+  ]);
+});
+
+test('a change has its sign unless it rounds to 0', () => {
+  assert.deepEqual([-0, 0.0049, -0.0049, 0.005, -0.005, 1.5, -1.5, -Infinity, NaN].map(signed), [
+    ...['0.00', '0.00', '0.00', '+0.01', '−0.01', '+1.50', '−1.50', '−∞', 'NaN'],
   ]);
 });
 

@@ -43,9 +43,8 @@ export function sourceOf(figure) {
  */
 export function creditOf(figure, { follows, uses, work }) {
   const readsText = Boolean(work || !follows);
-  const text = settings.text.replace(/\s+/g, ' ');
   return [
-    ...(text && readsText ? [`“${shorten(text, 60)}”`] : []),
+    ...(settings.text && readsText ? [quoted(settings.text)] : []),
     ...barSettings(
       work?.live ?? settings,
       // The figure's own controls are listed separately, except for masks, which share one line.
@@ -84,10 +83,11 @@ function barSettings(given, acts) {
 
 /** The values of a figure's controls, such as `length 60`. @param {HTMLElement} figure */
 function controlsOf(figure) {
-  /** @type {NodeListOf<HTMLInputElement | HTMLSelectElement>} */
-  const inputs = figure.querySelectorAll(':is(.controls, .picture) :is(input, select)');
+  /** @type {NodeListOf<HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>} */
+  const inputs = figure.querySelectorAll(':is(.controls, .picture) :is(input, select, textarea)');
   return [...inputs].flatMap((input) => {
     const name = said(input.labels?.[0]);
+    if (input instanceof HTMLTextAreaElement) return `${name} ${quoted(input.value)}`;
     if (input instanceof HTMLSelectElement) {
       return `${said(input.labels?.[0].firstChild)} ${input.selectedOptions[0]?.text}`;
     }
@@ -100,6 +100,9 @@ function controlsOf(figure) {
     return legend ? `${said(legend)} ${name}` : [];
   });
 }
+
+/** @param {string} text */
+const quoted = (text) => `“${shorten(text.replace(/\s+/g, ' '), 60)}”`;
 
 /** @param {Node | null | undefined} node */
 const said = (node) => (node?.textContent ?? '').replace(/\s+/g, ' ').trim();

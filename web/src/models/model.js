@@ -82,9 +82,11 @@ import { Kept } from '../work/kept.js';
  * @typedef {{ id: number, label: string, text: string, probability: number }} Candidate text: the
  *   text that it appends
  * @typedef {object} Next
+ * @property {number} first index of the first token after which predictions were computed
  * @property {number[]} probabilities the probability that the model gave each token, NaN if unknown
  * @property {Float32Array} weights attention from the selected token to each token
- * @property {Candidate[]} candidates predictions for the token after it, the most probable first
+ * @property {Candidate[]} candidates predictions for the token after it, the most probable first; none
+ *   if they were not computed or are not numbers
  * @property {number} at index of the selected token
  *
  * @typedef {{ id: number, label: string, probability: number }} Likely

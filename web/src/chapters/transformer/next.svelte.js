@@ -11,6 +11,7 @@ const drawn = 10;
 
 const nothing = {
   tokens: /** @type {string[]} */ ([]),
+  first: 0,
   probabilities: /** @type {number[]} */ ([]),
   weights: new Float32Array(),
   candidates: /** @type {import('../../models/model.js').Candidate[]} */ ([]),
@@ -45,6 +46,7 @@ export class Next {
   });
 
   tokens = $derived(this.#shown.tokens);
+  first = $derived(this.#shown.first);
   probabilities = $derived(this.#shown.probabilities);
   weights = $derived(this.#shown.weights);
   candidates = $derived(this.#shown.candidates);

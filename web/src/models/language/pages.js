@@ -191,7 +191,7 @@ export class Pages extends Layered {
     const n = ids.length;
     const row = logits.subarray(at * width, (at + 1) * width);
     return {
-      ...{ probabilities, at, weights: weights.subarray(at * n, (at + 1) * n) },
+      ...{ first: 0, probabilities, at, weights: weights.subarray(at * n, (at + 1) * n) },
       candidates: candidates(row, options)
         .slice(0, drawn)
         .map((each) => ({

@@ -108,7 +108,7 @@ export class NextTokens {
     });
     const candidates = at < first ? [] : likeliest(row(at), options);
     return {
-      ...{ probabilities, at },
+      ...{ first, probabilities, at },
       candidates: candidates.map((each) => ({
         ...each,
         label: this.#tokens.label(each.id, ids.slice(0, at + 1)),

@@ -36,7 +36,8 @@ export const small =
 /** @param {number} rows @param {string} time */
 export const took = (rows, time) => `Patching ${rows} rows one by one took ${time}.`;
 /** @param {number} done @param {number} total */
-export const coming = (done, total) => `${done} of ${total} rows so far.`;
+export const coming = (done, total) =>
+  `${done} of ${total} rows so far. Hatched cells have no result yet.`;
 
 /** The map. */
 export const layers = { residual: 'after layer', others: 'layer' };

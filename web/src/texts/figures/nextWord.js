@@ -7,6 +7,11 @@ export const summary = (token, candidates) =>
     .map(({ label, share }) => `“${label}”, ${share}`)
     .join('; ')}.`;
 export const empty = 'No tokens yet.';
+export const notNumbers =
+  'The model’s output is not a number (NaN or ∞), so no token has a probability.';
+/** @param {number} last */
+export const notComputed = (last) =>
+  `Predictions are computed only after the last ${last} tokens of this text.`;
 /** Columns of the exported tables. */
 export const exported = ['token', 'probability'];
 export const text = 'The text, token by token';
