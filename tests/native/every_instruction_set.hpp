@@ -38,12 +38,14 @@ inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
   return sets;
 }
 
-/// Like instruction_sets_of_build(), plus avx512_vnni, which differs from avx512 only for int8
-/// caches.
+/// Like instruction_sets_of_build(), plus avx512_vnni and neon_dotprod, which differ from avx512
+/// and neon only for int8 caches.
 inline std::vector<attn::InstructionSet> int8_instruction_sets_of_build() {
   std::vector<attn::InstructionSet> sets = instruction_sets_of_build();
 #if defined(__x86_64__)
   sets.insert(sets.begin(), attn::InstructionSet::kAvx512Vnni);
+#elif defined(__aarch64__)
+  sets.insert(sets.begin(), attn::InstructionSet::kNeonDotprod);
 #endif
   return sets;
 }
@@ -95,7 +97,8 @@ inline std::string instruction_set_name(
                            ::testing::ValuesIn(attn_test::bf16_instruction_sets_of_build()), \
                            attn_test::instruction_set_name)
 
-/// Like INSTANTIATE_EVERY_INSTRUCTION_SET, plus avx512_vnni. For tests with int8 caches.
+/// Like INSTANTIATE_EVERY_INSTRUCTION_SET, plus avx512_vnni and neon_dotprod. For tests with int8
+/// caches.
 #define INSTANTIATE_EVERY_INT8_INSTRUCTION_SET(Suite)                                        \
   INSTANTIATE_TEST_SUITE_P(, Suite,                                                          \
                            ::testing::ValuesIn(attn_test::int8_instruction_sets_of_build()), \

@@ -14,7 +14,7 @@ constexpr InstructionSet kAll[] = {
     InstructionSet::kScalar,          InstructionSet::kSse41,      InstructionSet::kAvx2,
     InstructionSet::kAvx512,          InstructionSet::kNeon,       InstructionSet::kWasmSimd128,
     InstructionSet::kWasmRelaxedSimd, InstructionSet::kAvx512Bf16, InstructionSet::kAmxBf16,
-    InstructionSet::kNeonBf16,        InstructionSet::kAvx512Vnni};
+    InstructionSet::kNeonBf16,        InstructionSet::kAvx512Vnni, InstructionSet::kNeonDotprod};
 
 TEST_P(InstructionSetTest, can_be_chosen) { EXPECT_EQ(context(1).instruction_set(), GetParam()); }
 

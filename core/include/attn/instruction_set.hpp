@@ -21,8 +21,9 @@ enum class InstructionSet : int {
   kWasmRelaxedSimd,  ///< "wasm_relaxed_simd": SIMD128 with relaxed multiply-add.
   kAvx512Bf16,       ///< "avx512_bf16": avx512_vnni plus products of bfloat16 pairs.
   kAmxBf16,          ///< "amx_bf16": avx512_vnni plus products of bfloat16 pairs in AMX tiles.
-  kNeonBf16,         ///< "neon_bf16": neon plus products of bfloat16 pairs.
+  kNeonBf16,         ///< "neon_bf16": neon_dotprod plus products of bfloat16 pairs.
   kAvx512Vnni,       ///< "avx512_vnni": avx512 plus products of bytes, for int8 caches.
+  kNeonDotprod,      ///< "neon_dotprod": neon plus products of bytes, for int8 caches.
 };
 
 /// The name of an instruction set, as ATTN_ISA expects it.

@@ -7,7 +7,7 @@
 //
 // Rounding changes each element of the scaled query by at most 2^-22 times the largest magnitude in
 // the query. A weight is first multiplied by the scale of its value. Rounding changes the product
-// by at most 2^-25 times the largest product in a block of kRowBlockKeys keys, plus 2^-22 times its
+// by at most 2^-23 times the largest product in a block of kRowBlockKeys keys, plus 2^-22 times its
 // own magnitude.
 //
 // Keys and values are not widened. Four rows are interleaved, so that one vector contains the same
@@ -26,8 +26,8 @@ namespace attn::kernels {
 
 /// True if an instruction set multiplies bytes. Its `Isa` then also defines the following
 /// operations. A part of a vector is 128 bits long.
-/// - dot_bytes(a, b, c): multiplies the unsigned bytes of a by the signed bytes of b, and adds four
-///   products to each integer of c.
+/// - dot_bytes(a, b, c): multiplies the bytes of a by the signed bytes of b, and adds four products
+///   to each integer of c. The bytes of a are signed if kSignedBytes is true.
 /// - load_row(from), load_row(from, count): loads a vector of bytes. With `count`, only the first
 ///   `count` bytes are loaded, and the others are zero. `count` may exceed the length of a vector.
 /// - store_low_bytes(words, to): stores the lowest byte of each lane.
@@ -37,7 +37,8 @@ namespace attn::kernels {
 ///   result contains one column, and the lanes are in the order of the columns.
 /// - sum_parts(x): adds up the parts of each vector. Part i of the result is the sum for vector i.
 ///   Takes as many vectors as a vector has parts.
-/// - transpose_parts(x): vector i receives part i of every vector, in the order of the vectors.
+/// - order_parts(x): puts the parts of four vectors in this order: the first part of each vector,
+///   then the second part of each vector, and so on.
 template <class Isa>
 inline constexpr bool kDotsBytes = requires(typename Isa::I x) { Isa::dot_bytes(x, x, x); };
 
@@ -46,7 +47,12 @@ template <class Isa>
 inline constexpr index kVectorBytes = 4 * kWidth<Isa>;
 
 /// Largest number of columns in a row. With more columns, sums could overflow.
-inline constexpr index kLargestByteDepth = 1024;
+template <class Isa>
+inline constexpr index kLargestByteDepth = 64 * kWidth<Isa>;
+
+/// Largest integers that can be split into three signed or three unsigned bytes, less a margin for
+/// rounding.
+inline constexpr float kMostSigned = 0x7F7F00, kMostUnsigned = 0xFFFF00;
 
 /// If all magnitudes are below kTiny, the numbers are first multiplied by kEnlarge. Otherwise, the
 /// factor that turns them into integers could be infinite.
@@ -67,16 +73,19 @@ struct ByteScale {
   }
 };
 
-/// Rounds numbers to integers, and stores the three low bytes of each integer in `low`, `middle`
-/// and `high`.
-template <class Isa>
+/// Rounds numbers to integers, splits each integer into three bytes with values b_0, b_1 and b_2,
+/// such that integer = b_0 + 2^8 · b_1 + 2^16 · b_2, and stores them in `low`, `middle` and `high`.
+template <class Isa, bool Signed>
 ATTN_INLINE void store_as_bytes(Floats<Isa> x, const ByteScale& scale, std::uint8_t* low,
                                 std::uint8_t* middle, std::uint8_t* high) noexcept {
-  const auto integers =
+  using I = typename Isa::I;
+  I bytes =
       xsimd::nearbyint_as_int(x * Floats<Isa>(1 / scale.shrink) * Floats<Isa>(scale.to_integers));
-  Isa::store_low_bytes(integers, low);
-  Isa::store_low_bytes(integers >> 8, middle);
-  Isa::store_low_bytes(integers >> 16, high);
+  // Adds 128 to each byte, with carries, then subtracts 128 from each byte.
+  if constexpr (Signed) bytes = (bytes + I(0x808080)) ^ I(0x808080);
+  Isa::store_low_bytes(bytes, low);
+  Isa::store_low_bytes(bytes >> 8, middle);
+  Isa::store_low_bytes(bytes >> 16, high);
 }
 
 template <class Isa>
@@ -84,10 +93,10 @@ ATTN_INLINE auto load_integers(const float* from) noexcept {
   return bits_as<std::int32_t>(Floats<Isa>::load_unaligned(from));
 }
 
-/// A query whose elements are split into bytes, stored in memory for floats. The memory contains
-/// the correction, the factors and, for each vector of bytes, twelve vectors: four each for the
-/// low, middle and high bytes. In vector c of four, lane c of each part is copied to all lanes of
-/// the part.
+/// A query whose elements are split into signed bytes, stored in memory for floats. The memory
+/// contains three corrections, the factors and, for each vector of bytes, twelve vectors: four each
+/// for the low, middle and high bytes. In vector c of four, lane c of each part is copied to all
+/// lanes of the part.
 template <class Isa>
 class ByteQuery {
   using F = Floats<Isa>;
@@ -96,59 +105,62 @@ class ByteQuery {
  public:
   static constexpr index kVectors = 12;
   static index size(index depth) noexcept {
-    return depth > kLargestByteDepth
+    return depth > kLargestByteDepth<Isa>
                ? 0
-               : kWidth<Isa> * (2 + kVectors * ceil_divide(depth, kVectorBytes<Isa>));
+               : kWidth<Isa> * (4 + kVectors * ceil_divide(depth, kVectorBytes<Isa>));
   }
   explicit ByteQuery(float* memory) noexcept : memory_(memory) {}
 
   void set(index depth, const float* query) noexcept {
-    if (depth > kLargestByteDepth) return;
+    if (depth > kLargestByteDepth<Isa>) return;
     const float largest = largest_magnitude<Isa>(depth, query, 1);
-    float* const factors = memory_ + kWidth<Isa>;
+    float* const factors = memory_ + 3 * kWidth<Isa>;
     factors[2] = std::isfinite(largest) ? 1.0F : 0.0F;
     if (!std::isfinite(largest)) return;
-    const ByteScale scale(largest, 0x1p23F - 128.0F);
+    const ByteScale scale(largest, kMostSigned);
     factors[0] = scale.unit;
     factors[1] = scale.shrink;
-    I sum(0);
-    float* to = memory_ + 2 * kWidth<Isa>;
+    I sums[3] = {I(0), I(0), I(0)};
+    float* to = memory_ + 4 * kWidth<Isa>;
     for (index d = 0; d < depth; d += kVectorBytes<Isa>) {
       alignas(64) std::uint8_t bytes[3][kVectorBytes<Isa>] = {};
       for (index c = 0; c < std::min(kVectorBytes<Isa>, depth - d); c += kWidth<Isa>) {
         const index rest = depth - d - c;
         const F x =
             rest < kWidth<Isa> ? load_first(query + d + c, rest) : F::load_unaligned(query + d + c);
-        store_as_bytes<Isa>(x, scale, bytes[0] + c, bytes[1] + c, bytes[2] + c);
+        store_as_bytes<Isa, true>(x, scale, bytes[0] + c, bytes[1] + c, bytes[2] + c);
       }
       unroll<3>([&](auto part) ATTN_INLINED {
         const I x = Isa::load_row(bytes[part]);
         unroll<4>([&](auto c) ATTN_INLINED {
           const I spread = Isa::template spread_column<c>(x);
           bits_as<float>(spread).store_unaligned(to + (4 * part + c) * kWidth<Isa>);
-          if constexpr (part == 2) sum = Isa::dot_bytes(I(0x01010101), spread, sum);
+          sums[part] = Isa::dot_bytes(I(0x01010101), spread, sums[part]);
         });
       });
       to += kVectors * kWidth<Isa>;
     }
-    bits_as<float>(I(0) - (sum << 7)).store_unaligned(memory_);
+    unroll<3>([&](auto part) ATTN_INLINED {
+      const I correction = Isa::kSignedBytes ? I(0) : I(0) - (sums[part] << 7);
+      bits_as<float>(correction).store_unaligned(memory_ + part * kWidth<Isa>);
+    });
   }
 
   /// False if the query has too many elements or contains a number that is not finite.
   bool is_set(index depth) const noexcept {
-    return depth <= kLargestByteDepth && memory_[kWidth<Isa> + 2] != 0.0F;
+    return depth <= kLargestByteDepth<Isa> && memory_[3 * kWidth<Isa> + 2] != 0.0F;
   }
   /// The factors by which sums of integers are multiplied.
-  float unit() const noexcept { return memory_[kWidth<Isa>]; }
-  float shrink() const noexcept { return memory_[kWidth<Isa> + 1]; }
+  float unit() const noexcept { return memory_[3 * kWidth<Isa>]; }
+  float shrink() const noexcept { return memory_[3 * kWidth<Isa> + 1]; }
 
-  /// The high bytes are signed, so they are multiplied by unsigned keys, which are 128 too large.
-  /// The sums of these products therefore start with this correction.
-  I correction() const noexcept { return load_integers<Isa>(memory_); }
+  /// If dot_bytes() needs unsigned bytes, keys are 128 too large. The sums of their products with
+  /// the low, middle or high bytes (`part` 0, 1 or 2) therefore start with this correction.
+  I correction(int part) const noexcept { return load_integers<Isa>(memory_ + part * kWidth<Isa>); }
   /// Vector c of the low, middle or high bytes (`part` 0, 1 or 2), for columns starting at d, a
   /// multiple of kVectorBytes.
   ATTN_INLINE I vector(index d, int part, int c) const noexcept {
-    return load_integers<Isa>(memory_ + 2 * kWidth<Isa> +
+    return load_integers<Isa>(memory_ + 4 * kWidth<Isa> +
                               d / kVectorBytes<Isa> * kVectors * kWidth<Isa> +
                               (4 * part + c) * kWidth<Isa>);
   }
@@ -190,13 +202,13 @@ struct FourRows {
 
   ATTN_INLINE FourRows(const std::int8_t* first, index row, index j, index count,
                        const RowsAhead& others) noexcept {
-    const std::int8_t* const from = first + std::min(j, count - 1) * row;
+    const std::int8_t* const from = first + j * row;
     const std::int8_t* const next = others.first + j * others.row;
     unroll<4>([&](auto i) ATTN_INLINED {
       rows[i] = from + i * row;
       ahead[i] = next + i * others.row;
     });
-    if (j + 4 > count) {
+    if (j + 4 > count) [[unlikely]] {
       for (index i = 0; i < 4; ++i) rows[i] = first + std::min(j + i, count - 1) * row;
     }
   }
@@ -213,18 +225,20 @@ struct FourRows {
 /// Multiplies four keys by the query. Each part of the result contains partial sums, one for each
 /// key. query(d, part, c) returns ByteQuery::vector.
 template <class Isa, class Load, class Query>
-ATTN_INLINE Floats<Isa> dot_four_keys(index depth, const FourRows& rows, typename Isa::I correction,
-                                      Load& load, Query& query) noexcept {
+ATTN_INLINE Floats<Isa> dot_four_keys(index depth, const FourRows& rows,
+                                      const typename Isa::I (&corrections)[3], Load& load,
+                                      Query& query) noexcept {
   using I = typename Isa::I;
-  I low(0), middle(0), high = correction;
+  I low = corrections[0], middle = corrections[1], high = corrections[2];
   for (index d = 0; d < depth; d += kVectorBytes<Isa>) {
     I x[4];
     rows.load(x, d, load);
     Isa::transpose_words(x);
     unroll<4>([&](auto c) ATTN_INLINED {
-      low = Isa::dot_bytes(query(d, 0, c), x[c], low);
-      middle = Isa::dot_bytes(query(d, 1, c), x[c], middle);
-      high = Isa::dot_bytes(x[c] ^ I(static_cast<std::int32_t>(0x80808080)), query(d, 2, c), high);
+      const I keys = Isa::kSignedBytes ? x[c] : x[c] ^ I(static_cast<std::int32_t>(0x80808080));
+      low = Isa::dot_bytes(keys, query(d, 0, c), low);
+      middle = Isa::dot_bytes(keys, query(d, 1, c), middle);
+      high = Isa::dot_bytes(keys, query(d, 2, c), high);
     });
   }
   return Isa::madd(xsimd::to_float(high), Floats<Isa>(0x1p16F),
@@ -241,19 +255,19 @@ __attribute__((noinline)) void dot_byte_rows(index depth, const ByteQuery<Isa>& 
   constexpr index kW = kWidth<Isa>;
   constexpr int kParts = static_cast<int>(kW / 4);
   const F unit(query.unit()), shrink(query.shrink());
-  const I correction = query.correction();
+  const I corrections[3] = {query.correction(0), query.correction(1), query.correction(2)};
   const auto multiply = [&](auto&& load, auto&& vector) ATTN_INLINED {
     for (index j = 0; j < keys; j += kW) {
       F sums[kParts];
       unroll<kParts>([&](auto part) ATTN_INLINED {
         // Lanes beyond the last key read the last key again; their scores are not used.
         const FourRows rows(key, key_row, j + 4 * part, keys, ahead);
-        sums[part] = dot_four_keys<Isa>(depth, rows, correction, load, vector);
+        sums[part] = dot_four_keys<Isa>(depth, rows, corrections, load, vector);
       });
       (Isa::sum_parts(sums) * unit * shrink).store_unaligned(scores + j);
     }
   };
-  if (depth == kVectorBytes<Isa>) {  // the query stays in registers
+  if (kW == 16 && depth == kVectorBytes<Isa>) {  // the query stays in registers
     I vectors[3][4];
     unroll<12>([&](auto i) ATTN_INLINED { vectors[i / 4][i % 4] = query.vector(0, i / 4, i % 4); });
     const auto vector = [&](index, int part, int c) ATTN_INLINED { return vectors[part][c]; };
@@ -283,10 +297,11 @@ __attribute__((noinline)) void add_weighted_byte_rows(index keys, const float* w
     std::fill_n(sums, cols, std::numeric_limits<float>::quiet_NaN());
     return;
   }
-  const ByteScale scale(largest, 0x1p24F - 256.0F);
+  const ByteScale scale(largest, Isa::kSignedBytes ? kMostSigned : kMostUnsigned);
   for (index j = 0; j < keys; j += kW) {
-    store_as_bytes<Isa>(F::load_unaligned(weights + j), scale, bytes + j, bytes + kRowBlockKeys + j,
-                        bytes + 2 * kRowBlockKeys + j);
+    store_as_bytes<Isa, Isa::kSignedBytes>(F::load_unaligned(weights + j), scale, bytes + j,
+                                           bytes + kRowBlockKeys + j,
+                                           bytes + 2 * kRowBlockKeys + j);
   }
   for (index j = keys; j < round_up(keys, 4); ++j) {
     unroll<3>([&](auto part) ATTN_INLINED { bytes[part * kRowBlockKeys + j] = 0; });
@@ -314,7 +329,7 @@ __attribute__((noinline)) void add_weighted_byte_rows(index keys, const float* w
             Isa::madd(xsimd::to_float(parts[1][i]), F(0x1p8F), xsimd::to_float(parts[0][i]));
         total[i] = Isa::madd(xsimd::to_float(parts[2][i]), F(0x1p16F), low);
       });
-      Isa::transpose_parts(total);
+      Isa::order_parts(total);
       unroll<4>([&](auto i) ATTN_INLINED {
         float* const to = sums + col + i * kW;
         if (col + i * kW < cols) {

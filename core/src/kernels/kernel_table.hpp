@@ -134,6 +134,7 @@ const KernelTable* avx512_vnni_table() noexcept;
 const Bf16Table* avx512_bf16_table() noexcept;
 const Bf16Table* amx_bf16_table() noexcept;
 const KernelTable* neon_table() noexcept;
+const KernelTable* neon_dotprod_table() noexcept;
 const Bf16Table* neon_bf16_table() noexcept;
 const KernelTable* wasm_simd128_table() noexcept;
 const KernelTable* wasm_relaxed_simd_table() noexcept;

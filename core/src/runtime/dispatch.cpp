@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
-#if defined(ATTN_HAS_NEON_BF16)
+#if defined(__aarch64__)
 #if defined(__APPLE__)
 #include <sys/sysctl.h>
-#else
+#elif defined(__linux__)
 #include <sys/auxv.h>
 #endif
 #endif
@@ -96,26 +96,40 @@ bool has_amx_bf16() noexcept { return false; }
 #endif
 
 #if defined(__aarch64__)
-#define ATTN_NEON_TABLE &kernels::neon_table
+#define ATTN_NEON_TABLE(function) &kernels::function
+#if defined(__APPLE__)
+bool has_feature(const char* name) noexcept {
+  int has_it = 0;
+  std::size_t size = sizeof has_it;
+  return sysctlbyname(name, &has_it, &size, nullptr, 0) == 0 && has_it != 0;
+}
+bool has_neon_dotprod() noexcept { return has_feature("hw.optional.arm.FEAT_DotProd"); }
+bool has_bf16() noexcept { return has_feature("hw.optional.arm.FEAT_BF16"); }
+#elif defined(__linux__)
+bool has_neon_dotprod() noexcept {
+  constexpr unsigned long kDotprod = 1UL << 20;  // HWCAP_ASIMDDP
+  return (getauxval(AT_HWCAP) & kDotprod) != 0;
+}
+bool has_bf16() noexcept {
+  constexpr unsigned long kBf16 = 1UL << 14;  // HWCAP2_BF16
+  return (getauxval(AT_HWCAP2) & kBf16) != 0;
+}
 #else
-#define ATTN_NEON_TABLE nullptr
+bool has_neon_dotprod() noexcept { return false; }
+bool has_bf16() noexcept { return false; }
 #endif
+#else
+#define ATTN_NEON_TABLE(function) nullptr
+bool has_neon_dotprod() noexcept { return false; }
+bool has_bf16() noexcept { return false; }
+#endif
+// Every processor with FEAT_BF16 also has FEAT_DotProd.
+bool has_neon_bf16() noexcept { return has_bf16() && has_neon_dotprod(); }
 
 #if defined(ATTN_HAS_NEON_BF16)
 #define ATTN_NEON_BF16_TABLE(function) &kernels::function
-bool has_neon_bf16() noexcept {
-#if defined(__APPLE__)
-  int has_it = 0;
-  std::size_t size = sizeof has_it;
-  return sysctlbyname("hw.optional.arm.FEAT_BF16", &has_it, &size, nullptr, 0) == 0 && has_it != 0;
-#else
-  constexpr unsigned long kBf16 = 1UL << 14;  // HWCAP2_BF16
-  return (getauxval(AT_HWCAP2) & kBf16) != 0;
-#endif
-}
 #else
 #define ATTN_NEON_BF16_TABLE(function) nullptr
-bool has_neon_bf16() noexcept { return false; }
 #endif
 
 // A WebAssembly module contains only the table of its variant, to stay small. The machine can run
@@ -145,9 +159,11 @@ constexpr std::array kImplementations{
     Implementation{InstructionSet::kAvx512, "avx512", ATTN_X86_TABLE(avx512_table), &has_avx512},
     Implementation{InstructionSet::kAvx2, "avx2", ATTN_X86_TABLE(avx2_table), &has_avx2},
     Implementation{InstructionSet::kSse41, "sse4_1", ATTN_X86_TABLE(sse4_1_table), &has_sse4_1},
-    Implementation{InstructionSet::kNeonBf16, "neon_bf16", ATTN_NEON_BF16_TABLE(neon_table),
+    Implementation{InstructionSet::kNeonBf16, "neon_bf16", ATTN_NEON_BF16_TABLE(neon_dotprod_table),
                    &has_neon_bf16, ATTN_NEON_BF16_TABLE(neon_bf16_table)},
-    Implementation{InstructionSet::kNeon, "neon", ATTN_NEON_TABLE, &always},
+    Implementation{InstructionSet::kNeonDotprod, "neon_dotprod",
+                   ATTN_NEON_TABLE(neon_dotprod_table), &has_neon_dotprod},
+    Implementation{InstructionSet::kNeon, "neon", ATTN_NEON_TABLE(neon_table), &always},
     Implementation{InstructionSet::kWasmRelaxedSimd, "wasm_relaxed_simd", ATTN_RELAXED_TABLE,
                    &always},
     Implementation{InstructionSet::kWasmSimd128, "wasm_simd128", ATTN_SIMD128_TABLE, &always},

@@ -16,6 +16,7 @@ const kernels::TrainingTable* find_training_kernels(InstructionSet isa) noexcept
       return kernels::sse4_1_training_table();
 #elif defined(__aarch64__)
     case InstructionSet::kNeonBf16:
+    case InstructionSet::kNeonDotprod:
     case InstructionSet::kNeon:
       return kernels::neon_training_table();
 #elif defined(__wasm_relaxed_simd__)

@@ -198,9 +198,9 @@ struct AttentionOptions {
 /// errors that arose when inputs were rounded before the call. With products of bfloat16 pairs, the
 /// bound on an output o with weights w is larger by 2^-8 · Σ_j w_j·|v_j − o|, and the bound on
 /// log-sum-exps is the same. Inputs with a magnitude below 2^-126 then count as zero. For a single
-/// query over an int8 cache, avx512_vnni, avx512_bf16 and amx_bf16 round the scaled query and the
-/// weights to 24-bit integers. This changes a score by at most 2^-22·max|scale·q|·Σ_d |k_d|, and
-/// the bound on an output is larger by 2^-17·max|v|.
+/// query over an int8 cache, avx512_vnni, avx512_bf16, amx_bf16, neon_dotprod and neon_bf16 round
+/// the scaled query and the weights to 24-bit integers. This changes a score by at most
+/// 2^-22·max|scale·q|·Σ_d |k_d|, and the bound on an output is larger by 2^-17·max|v|.
 ///
 /// Throws kShapeMismatch if ranks or sizes do not fit together. Throws kInvalidArgument for a null
 /// data pointer, D = 0 (other sizes may be 0), lengths outside [0, Nk], or options outside their

@@ -8,6 +8,7 @@ namespace {
 /// AVX-512 with products of bytes, which byte_rows.hpp uses for int8 caches.
 struct VnniIsa : Isa {
   static constexpr InstructionSet kInstructionSet = InstructionSet::kAvx512Vnni;
+  static constexpr bool kSignedBytes = false;
 
   static ATTN_INLINE I dot_bytes(I a, I b, I c) noexcept {
 #if defined(__clang__)
@@ -15,7 +16,7 @@ struct VnniIsa : Isa {
 #else
     // With the intrinsic function, GCC 12 would copy every sum before and after the instruction.
     __m512i sum = c;
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a.data), "v"(b.data));
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a.data), "vm"(b.data));
     return I(sum);
 #endif
   }
@@ -57,7 +58,7 @@ struct VnniIsa : Isa {
     };
     return F(halves(halves(x[0], x[1]), halves(x[2], x[3])));
   }
-  static ATTN_INLINE void transpose_parts(F (&x)[4]) noexcept {
+  static ATTN_INLINE void order_parts(F (&x)[4]) noexcept {
     const __m512 low01 = _mm512_shuffle_f32x4(x[0], x[1], 0x44);
     const __m512 high01 = _mm512_shuffle_f32x4(x[0], x[1], 0xEE);
     const __m512 low23 = _mm512_shuffle_f32x4(x[2], x[3], 0x44);
