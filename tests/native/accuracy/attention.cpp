@@ -97,6 +97,20 @@ const Row kLogSumExp("attention, log-sum-exp", kHardShape, "3e-6 · √D", [](Ca
   Problem p(c, {}, kHard);
   c.add(p.attend(true).log_sum_exp, reference::attention(p.exact).log_sum_exp, 3e-6 * 8);
 });
+const Row kColumnSums("attention, column sums", kHardShape, "2e-5 · √D · Σ w", [](Case& c) {
+  Problem p(c, {}, kHard);
+  std::vector<float> sums(2 * 130);
+  p.options.column_sums = {sums.data(), {1, 2, 130}};
+  p.attend();
+  const Array weights = reference::attention(p.exact).weights;
+  for (std::int64_t h = 0; h < 2; ++h) {
+    for (std::int64_t j = 0; j < 130; ++j) {
+      double exact = 0;
+      for (std::int64_t i = 0; i < 65; ++i) exact += weights.at({0, h, i, j});
+      c.add(sums[static_cast<std::size_t>(h * 130 + j)], exact, 2e-5 * 8 * exact);
+    }
+  }
+});
 const Row kCausal("attention, causal", kHardShape, kOutputBound, [](Case& c) {
   Problem p(c, {}, kHard);
   p.options.causal = true;
