@@ -1,8 +1,10 @@
-// Times attention, caches and weights in types smaller than float32. Compares attn with PyTorch,
-// and with attn in float32.
+// Times attention, caches and weights in types smaller than float32. Compares attn with PyTorch or
+// ONNX Runtime, and with attn in float32.
 
 import { attnNode, floats, normal, solver } from './nativeJobs.js';
+import { groupQueryAttentionSolver } from './onnxRuntime.js';
 
+/** @import { Contestant } from './measure.js' */
 /** @import { Solver } from './nativeJobs.js' */
 /** @import { PyTorch } from './pytorch.js' */
 /** @import { FewerBytesWork, StoredAttentionWork, StoredCacheWork, StoredWeightsWork } from './works.js' */
@@ -13,22 +15,31 @@ const kTypes = { float32: 0, float16: 1, bfloat16: 2, int8: 3 };
 /** Name of the contestant that runs the same workload in attn with float32 numbers. */
 const kFloat32 = 'float32';
 
+/** Number of keys of a cache that fits in any processor's second-level cache. */
+const kKeysInCache = 1024;
+
+/** Name of the part that shows how long the computation takes without waiting for memory. */
+const kComputation = 'computation';
+
+const kNoFastPath = 'no fast path in this build';
+
 /**
  * @param {FewerBytesWork} work
  * @param {object} context
  * @param {number} threads
  * @param {PyTorch | undefined} pytorch
- * @returns {Promise<{ solvers: Solver[] }>}
+ * @returns {Promise<{ solvers: Solver[], parts?: Contestant[], note?: string }>}
  */
 export async function fewerBytesSolvers(work, context, threads, pytorch) {
-  switch (work.kind) {
-    case 'stored attention':
-      return { solvers: await attention(work, context, threads, pytorch) };
-    case 'stored cache':
-      return { solvers: cache(work, context) };
-    case 'stored weights':
-      return { solvers: await weights(work, context, threads, pytorch) };
-  }
+  if (work.kind === 'stored cache') return cache(work, context, threads);
+  // Comparing with a PyTorch that multiplies bfloat16 numbers one at a time would say nothing.
+  const isSlow = pytorch?.hasFastBFloat16 === false;
+  const peer = isSlow ? undefined : pytorch;
+  const solvers =
+    work.kind === 'stored attention'
+      ? await attention(work, context, threads, peer)
+      : await weights(work, context, threads, peer);
+  return { solvers, ...(isSlow && { note: `PyTorch: ${kNoFastPath}` }) };
 }
 
 /**
@@ -56,16 +67,34 @@ async function attention({ kind, shape, type }, context, threads, pytorch) {
   ];
 }
 
-/** @param {StoredCacheWork} work @param {object} context */
-function cache({ shape, type }, context) {
+/** @param {StoredCacheWork} work @param {object} context @param {number} threads */
+function cache({ shape, type }, context, threads) {
   const { heads, keys, dim } = shape;
   const q = normal(heads * dim, 1);
   const [k, v] = [2, 3].map((seed) => normal(heads * keys * dim, seed));
-  return /** @type {const} */ ([type, 'float32']).map((stored) => {
+  const own = /** @type {const} */ ([type, 'float32']).map((stored) => {
     const output = floats(q.length);
     const job = attnNode().decode(context, { ...shape, type: kTypes[stored] }, q, k, v, output);
     return solver(stored === type ? 'attn' : kFloat32, job, output, [q, output]);
   });
+  const solvers =
+    // ONNX Runtime's caches are float32, float16 or int8. With float16, its query is float16, too.
+    type === 'int8' ? [...own, groupQueryAttentionSolver(shape, threads, q, k, v, true)] : own;
+  // The same number of keys from the processor's caches.
+  const output = floats(dim);
+  const [few, fewK, fewV] = [
+    q.subarray(0, dim),
+    ...[k, v].map((x) => x.subarray(0, kKeysInCache * dim)),
+  ];
+  const small = { ...shape, heads: 1, keys: kKeysInCache, type: kTypes[type] };
+  const job = attnNode().decode(context, small, few, fewK, fewV, output);
+  const times = (heads * keys) / kKeysInCache;
+  const { run } = solver('', job, output, [few, output]);
+  const computation = {
+    name: kComputation,
+    run: async (/** @type {number} */ repeats) => times * (await run(repeats)),
+  };
+  return { solvers, parts: [computation] };
 }
 
 /**

@@ -124,9 +124,11 @@ export function maxAbsDifference(a, b) {
  * @param {Float32Array} v
  * @param {number} row  index of the row among all B·H·Nq rows
  */
-export function attentionRow({ queries, keys, dim, causal, window }, q, k, v, row) {
+export function attentionRow(shape, q, k, v, row) {
+  const { heads, queries, keys, dim, causal, window, kvHeads = heads } = shape;
   const i = row % queries;
-  const first = Math.floor(row / queries) * keys;
+  // Each key head serves heads / kvHeads query heads.
+  const first = Math.floor(row / queries / (heads / kvHeads)) * keys;
   const begin = window ? Math.max(0, i - window + 1) : 0;
   const end = causal || window ? Math.min(keys, i + 1) : keys;
   const scores = new Float64Array(end - begin);

@@ -64,17 +64,30 @@ test('a_row_of_attention_is_a_weighted_mean_of_the_attended_values', () => {
   near(attentionRow({ ...shape, window: 1 }, q, k, v, 1), 2);
 });
 
+test('query_heads_share_the_keys_of_their_group', () => {
+  const shape = { batch: 1, heads: 4, kvHeads: 2, queries: 1, keys: 1, dim: 1 };
+  const [q, k, v] = [
+    [0, 0, 0, 0],
+    [0, 0],
+    [5, 7],
+  ].map((x) => Float32Array.from(x));
+  const values = [0, 1, 2, 3].map((head) => attentionRow(shape, q, k, v, head)[0]);
+  assert.deepEqual(values, [5, 5, 7, 7]);
+});
+
 test('operations_are_counted_for_attended_pairs_only', () => {
   for (const work of [...kNativeWorks, ...browserWorks('simd128')]) {
     if (work.kind !== 'attention' || work.unit !== 'GFLOP/s') continue;
-    const { batch, heads, queries, keys, dim, causal, window } = work.shape;
+    const { batch, heads, queries, keys, dim, causal, window, columnSums } = work.shape;
     let pairs = 0;
     for (let i = 0; i < queries; ++i) {
       if (causal) pairs += i + 1;
       else if (window) pairs += Math.min(i + 1, window);
       else pairs += keys;
     }
-    assert.equal(work.amount, 4 * batch * heads * pairs * dim, work.name);
+    // With column sums, the scores are computed twice.
+    const operations = columnSums ? 6 : 4;
+    assert.equal(work.amount, operations * batch * heads * pairs * dim, work.name);
   }
 });
 

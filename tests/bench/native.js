@@ -2,13 +2,13 @@
 // process.
 
 import { spawnSync } from 'node:child_process';
-import { createRequire } from 'node:module';
 
 import { SetupError } from '../../wasm/toolchain/system.js';
 import { fewerBytesSolvers } from './fewerBytes.js';
 import { attentionRow, maxAbsDifference, takeTurns } from './measure.js';
-import { attnNode, floats, normal, solver } from './nativeJobs.js';
-import { attentionModel, layerModel, multiHeadAttentionModel, productModel } from './onnxModel.js';
+import { attnNode, floats, normal, secondsSince, solver } from './nativeJobs.js';
+import { layerModel, productModel } from './onnxModel.js';
+import { onnxAttentionSolvers, onnxSolver } from './onnxRuntime.js';
 import { judge } from './result.js';
 import { kVocabulary } from './works.js';
 
@@ -17,8 +17,6 @@ import { kVocabulary } from './works.js';
 /** @import { PyTorch } from './pytorch.js' */
 /** @import { MeasuredRow } from './result.js' */
 /** @import { AttentionShape, DocumentsWork, GradientsWork, StepWork, Work } from './works.js' */
-
-const require = createRequire(import.meta.url);
 
 const kPeaks = { operations: 2e8, beyondCaches: 2 ** 28 };
 
@@ -35,10 +33,8 @@ const kTypeTolerances = { bfloat16: 2e-2, float16: 2e-3, int8: 2e-2 };
  * @property {(output: Float32Array) => number} [check]  the largest difference from a
  *   double-precision reference
  * @property {Contestant[]} [parts]  parts of the workload, timed separately for attn
+ * @property {string} [note]  why a peer is missing
  */
-
-const { hrtime } = process;
-const secondsSince = (/** @type {bigint} */ start) => Number(hrtime.bigint() - start) / 1e9;
 
 const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -56,85 +52,7 @@ export async function settle() {
   }
 }
 
-// ONNX Runtime
-
-/** @type {any} */
-let onnxRuntime;
-function loadOnnxRuntime() {
-  if (onnxRuntime) return onnxRuntime;
-  // Uses ONNX Runtime's synchronous binding instead of its public interface, so that the times do
-  // not include promises.
-  const [{ binding, initOrt }, { Tensor, env }] = [
-    'onnxruntime-node/dist/binding.js',
-    'onnxruntime-common',
-  ].map((peer) => require(`./node_modules/${peer}`));
-  env.logLevel = 'error';
-  initOrt();
-  return (onnxRuntime = { InferenceSession: binding.InferenceSession, Tensor });
-}
-
-/**
- * @param {string} name
- * @param {Uint8Array} model
- * @param {number} threads
- * @param {Record<string, { data: Float32Array, shape: readonly number[] }>} inputs
- * @param {readonly number[]} outputShape
- * @param {(output: Float32Array) => Float32Array} [arrange]  rearranges the output to attn's layout
- * @returns {Solver}
- */
-function onnxSolver(name, model, threads, inputs, outputShape, arrange = (output) => output) {
-  const { InferenceSession, Tensor } = loadOnnxRuntime();
-  const session = new InferenceSession();
-  session.loadModel(model.buffer, model.byteOffset, model.byteLength, {
-    executionProviders: ['cpu'],
-    executionMode: 'sequential',
-    graphOptimizationLevel: 'all',
-    intraOpNumThreads: threads,
-    interOpNumThreads: 1,
-    logSeverityLevel: 3,
-  });
-  const feeds = Object.fromEntries(
-    Object.entries(inputs).map(([name, { data, shape }]) => [
-      name,
-      new Tensor('float32', data, shape),
-    ]),
-  );
-  const output = floats(outputShape.reduce((a, b) => a * b));
-  const fetches = { output: new Tensor('float32', output, outputShape) };
-  return {
-    name,
-    run(repeats) {
-      const start = hrtime.bigint();
-      for (let i = 0; i < repeats; ++i) session.run(feeds, fetches, {});
-      return secondsSince(start);
-    },
-    output: () => arrange(output),
-    dispose: () => session.dispose(),
-  };
-}
-
 // Works
-
-/**
- * Rearranges (B, N, H·D) to (B, H, N, D). With `outer` and `inner` exchanged, does the reverse.
- * @param {Float32Array} x
- * @param {number} batch
- * @param {number} outer
- * @param {number} inner
- * @param {number} dim
- */
-function swapMiddle(x, batch, outer, inner, dim) {
-  const result = floats(x.length);
-  for (let b = 0; b < batch; ++b) {
-    for (let i = 0; i < outer; ++i) {
-      for (let j = 0; j < inner; ++j) {
-        const from = ((b * outer + i) * inner + j) * dim;
-        result.set(x.subarray(from, from + dim), ((b * inner + j) * outer + i) * dim);
-      }
-    }
-  }
-  return result;
-}
 
 /**
  * @param {Work} work
@@ -235,53 +153,25 @@ function solversFor(work, context, threads, pytorch) {
  * @param {number} threads
  */
 function attentionSolvers(shape, hasPeers, context, threads) {
-  const { batch, heads, queries, keys, dim, causal, window } = shape;
+  const { batch, heads, queries, keys, dim, causal, window, kvHeads = heads } = shape;
   const q = normal(batch * heads * queries * dim, 1);
-  const k = normal(batch * heads * keys * dim, 2);
-  const v = normal(batch * heads * keys * dim, 3);
+  const k = normal(batch * kvHeads * keys * dim, 2);
+  const v = normal(batch * kvHeads * keys * dim, 3);
   const output = floats(q.length);
   const args = [q, k, v, output];
   const options = {
-    ...{ batch, heads, queries, keys, dim, causal: Number(causal ?? false) },
+    ...{ batch, heads, kvHeads, queries, keys, dim, causal: Number(causal ?? false) },
     ...(window && { left: window - 1, right: 0 }),
+    columnSums: Number(shape.columnSums ?? false),
   };
   const solvers = [solver('attn', attnNode().attention(context, options, ...args), output, args)];
-  if (hasPeers) {
-    const key = { data: k, shape: [batch, heads, keys, dim] };
-    const value = { data: v, shape: key.shape };
-    const query = { data: q, shape: [batch, heads, queries, dim] };
-    const flatQuery = {
-      data: swapMiddle(q, batch, heads, queries, dim),
-      shape: [batch, queries, heads * dim],
-    };
-    const flat = (/** @type {Float32Array} */ x) => ({
-      data: swapMiddle(x, batch, heads, keys, dim),
-      shape: [batch, keys, heads * dim],
-    });
-    solvers.push(
-      onnxSolver(
-        'ONNX Runtime Attention',
-        attentionModel(shape),
-        threads,
-        { query, key, value },
-        query.shape,
-      ),
-      ...[false, true].map((headsFirst) =>
-        onnxSolver(
-          `ONNX Runtime MultiHeadAttention${headsFirst ? ' (B,H,N,D)' : ''}`,
-          multiHeadAttentionModel(shape, headsFirst),
-          threads,
-          {
-            query: flatQuery,
-            key: headsFirst ? key : flat(k),
-            value: headsFirst ? value : flat(v),
-          },
-          flatQuery.shape,
-          (output) => swapMiddle(output, batch, queries, heads, dim),
-        ),
-      ),
-    );
+  if (shape.columnSums) {
+    const own = floats(q.length);
+    const args = [q, k, v, own];
+    const job = attnNode().attention(context, { ...options, columnSums: 0 }, ...args);
+    solvers.push(solver('attn without column sums', job, own, args));
   }
+  if (hasPeers) solvers.push(...onnxAttentionSolvers(shape, threads, q, k, v));
   const rows = batch * heads * queries;
   const check = (/** @type {Float32Array} */ output) => {
     let largest = 0;
@@ -499,7 +389,12 @@ export async function measureNative(works, threadCounts, pace, instructionSet, p
     const loops = loopsFor(work.roof, instructionSet);
     for (const threads of threadCounts) {
       const context = contexts.get(threads);
-      const { solvers, check, parts = [] } = await solversFor(work, context, threads, pytorch);
+      const {
+        solvers,
+        check,
+        parts = [],
+        note,
+      } = await solversFor(work, context, threads, pytorch);
       const machine = machineFor(work.roof, threads, work.amount, loops);
       const differences = [];
       /** @type {Float32Array | undefined} */
@@ -519,7 +414,14 @@ export async function measureNative(works, threadCounts, pace, instructionSet, p
       for (const { dispose } of solvers) await dispose?.();
       const isa = attnNode().instructionSet(context);
       const difference = differences.length > 0 ? Math.max(...differences) : undefined;
-      const row = { half: /** @type {const} */ ('native'), work, variant: isa, threads, times };
+      const row = {
+        half: /** @type {const} */ ('native'),
+        work,
+        variant: isa,
+        threads,
+        times,
+        note,
+      };
       report(judge({ ...row, parts: parts.map(({ name }) => name), difference, machine }));
     }
   }
@@ -562,7 +464,7 @@ if (process.argv[1] === import.meta.filename) {
     pass === 'gradients'
       ? attnNode().gradients(context, { ...shape, withForward: 1 }, q, k, v, outputGradient, output)
       : attnNode().attention(context, shape, q, k, v, output);
-  const start = hrtime.bigint();
+  const start = process.hrtime.bigint();
   const bytes = attnNode().peakMemory(job);
   const seconds = secondsSince(start);
   console.log(JSON.stringify({ bytes, seconds, checksum: q[0] + k[0] + v[0] + output[0] }));

@@ -33,6 +33,9 @@ export function floats(length) {
   return new Float32Array(buffer, attnNode().misalignment(buffer), length);
 }
 
+export const secondsSince = (/** @type {bigint} */ start) =>
+  Number(process.hrtime.bigint() - start) / 1e9;
+
 /** @param {number} length @param {number} seed @param {number} [deviation] */
 export const normal = (length, seed, deviation) => fillNormal(floats(length), seed, deviation);
 

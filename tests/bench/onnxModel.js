@@ -7,11 +7,13 @@
  * @property {string[]} inputs
  * @property {string[]} outputs
  * @property {string} [domain]
- * @property {Record<string, number>} [attributes]  whole numbers only
+ * @property {Record<string, number | string>} [attributes]  whole numbers or texts
  *
  * @typedef {object} Graph
- * @property {Record<string, readonly number[]>} inputs  shapes of float32 inputs
+ * @property {Record<string, readonly number[]>} inputs  shapes of the inputs
  * @property {Record<string, readonly number[]>} outputs
+ * @property {Record<string, 'int8' | 'int32'>} [types]  types of inputs and outputs; float32 by
+ *   default
  * @property {Record<string, { shape: readonly number[], data: Float32Array }>} [constants]
  * @property {Node[]} nodes
  */
@@ -19,8 +21,10 @@
 const kIrVersion = 10;
 const kOpset = 23;
 const kMicrosoft = 'com.microsoft';
-const kFloat = 1;
+const kTypes = { float32: 1, int8: 3, int32: 6 };
+const kFloat = kTypes.float32;
 const kIntAttribute = 2;
+const kTextAttribute = 3;
 
 const kVarint = 0;
 const kBytes = 2;
@@ -59,10 +63,10 @@ function field(number, value) {
 /** @param {Uint8Array[]} fields */
 const message = (...fields) => join(fields);
 
-/** @param {string} name @param {readonly number[]} shape */
-function valueInfo(name, shape) {
+/** @param {string} name @param {readonly number[]} shape @param {keyof kTypes} [type] */
+function valueInfo(name, shape, type = 'float32') {
   const dims = shape.map((size) => field(1, message(field(1, size))));
-  const tensor = message(field(1, kFloat), field(2, message(...dims)));
+  const tensor = message(field(1, kTypes[type]), field(2, message(...dims)));
   return message(field(1, name), field(2, message(field(1, tensor))));
 }
 
@@ -72,15 +76,16 @@ function nodeProto({ op, inputs, outputs, domain = '', attributes = {} }) {
     ...inputs.map((name) => field(1, name)),
     ...outputs.map((name) => field(2, name)),
     field(4, op),
-    ...Object.entries(attributes).map(([name, value]) =>
-      field(5, message(field(1, name), field(3, value), field(20, kIntAttribute))),
-    ),
+    ...Object.entries(attributes).map(([name, value]) => {
+      const [number, type] = typeof value === 'string' ? [4, kTextAttribute] : [3, kIntAttribute];
+      return field(5, message(field(1, name), field(number, value), field(20, type)));
+    }),
     field(7, domain),
   );
 }
 
 /** @param {Graph} graph */
-function model({ inputs, outputs, constants = {}, nodes }) {
+function model({ inputs, outputs, types = {}, constants = {}, nodes }) {
   const opset = (/** @type {string} */ domain, /** @type {number} */ version) =>
     field(8, message(field(1, domain), field(2, version)));
   const graph = message(
@@ -91,8 +96,12 @@ function model({ inputs, outputs, constants = {}, nodes }) {
       const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
       return field(5, message(...dims, field(2, kFloat), field(8, name), field(9, bytes)));
     }),
-    ...Object.entries(inputs).map(([name, shape]) => field(11, valueInfo(name, shape))),
-    ...Object.entries(outputs).map(([name, shape]) => field(12, valueInfo(name, shape))),
+    ...Object.entries(inputs).map(([name, shape]) =>
+      field(11, valueInfo(name, shape, types[name])),
+    ),
+    ...Object.entries(outputs).map(([name, shape]) =>
+      field(12, valueInfo(name, shape, types[name])),
+    ),
   );
   return message(field(1, kIrVersion), field(7, graph), opset('', kOpset), opset(kMicrosoft, 1));
 }
@@ -105,15 +114,16 @@ function model({ inputs, outputs, constants = {}, nodes }) {
  * @property {number} keys
  * @property {number} dim
  * @property {boolean} [causal]
+ * @property {number} [kvHeads]  number of key and value heads; `heads` by default
  */
 
 /**
  * A model with the standard operator `Attention`, which reads (B, H, N, D) in place.
  * @param {AttentionShape} shape
  */
-export function attentionModel({ batch, heads, queries, keys, dim, causal }) {
+export function attentionModel({ batch, heads, queries, keys, dim, causal, kvHeads = heads }) {
   const query = [batch, heads, queries, dim];
-  const key = [batch, heads, keys, dim];
+  const key = [batch, kvHeads, keys, dim];
   return model({
     inputs: { query, key, value: key },
     outputs: { output: query },
@@ -149,6 +159,58 @@ export function multiHeadAttentionModel(shape, headsFirst) {
         inputs: ['query', 'key', 'value'],
         outputs: ['output'],
         attributes: { num_heads: heads, unidirectional: Number(causal ?? false) },
+      },
+    ],
+  });
+}
+
+/**
+ * A model with ONNX Runtime's operator `GroupQueryAttention`, which is always causal. Queries and
+ * output are (1, N, H·D). The queries are the last of all positions. Keys and values of earlier
+ * positions are read from a cache, (1, Hkv, Nk, D), to which the operator adds its other inputs,
+ * the keys and values of the queries. The output for the cache may be the same memory as the cache.
+ * @param {AttentionShape} shape
+ * @param {boolean} isInt8  whether the cache consists of int8 numbers, all with the same scale
+ */
+export function groupQueryAttentionModel({ heads, queries, keys, dim, kvHeads = heads }, isInt8) {
+  const query = [1, queries, heads * dim];
+  const key = [1, queries, kvHeads * dim];
+  const cache = [1, kvHeads, keys, dim];
+  const past = { past_key: cache, past_value: cache };
+  const scales = { k_scale: [1], v_scale: [1] };
+  const cacheNames = ['past_key', 'past_value', 'present_key', 'present_value'];
+  /** @type {Graph['types']} */
+  const types = { seqlens_k: 'int32', total_sequence_length: 'int32' };
+  for (const name of isInt8 ? cacheNames : []) types[name] = 'int8';
+  const hasPast = keys > queries;
+  return model({
+    inputs: {
+      ...{ query, key, value: key, seqlens_k: [1], total_sequence_length: [1] },
+      ...(hasPast && past),
+      ...(isInt8 && scales),
+    },
+    outputs: { output: query, present_key: cache, present_value: cache },
+    types,
+    nodes: [
+      {
+        op: 'GroupQueryAttention',
+        domain: kMicrosoft,
+        inputs: [
+          ...['query', 'key', 'value'],
+          ...(hasPast ? Object.keys(past) : ['', '']),
+          ...['seqlens_k', 'total_sequence_length'],
+          ...(isInt8 ? ['', '', '', '', '', ...Object.keys(scales)] : []),
+        ],
+        outputs: ['output', 'present_key', 'present_value'],
+        attributes: {
+          num_heads: heads,
+          kv_num_heads: kvHeads,
+          ...(isInt8 && {
+            kv_cache_bit_width: 8,
+            k_quant_type: 'PER_TENSOR',
+            v_quant_type: 'PER_TENSOR',
+          }),
+        },
       },
     ],
   });

@@ -28,14 +28,15 @@ export class PyTorch {
   /** @type {AsyncIterator<string>} */
   #lines;
   version = '';
+  /** False if this build of PyTorch has no fast path for bfloat16. */
+  hasFastBFloat16 = true;
 
   /**
    * @param {string} command starts Python, for example "python3"; may start Python in a container
    */
   static async start(command) {
     const peer = new PyTorch(command);
-    peer.version = (await peer.#read()).version;
-    return peer;
+    return Object.assign(peer, await peer.#read());
   }
 
   /** @param {string} command */

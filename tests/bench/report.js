@@ -65,7 +65,7 @@ const kHeading = [
   ...['work', 'kernels', 'threads', 'best', 'median', 'speed', 'of machine'],
   ...['best peer', 'its best', 'ratio (medians)', 'differ by', 'target'],
 ];
-const kWidths = [40, 20, 7, 8, 8, 13, 10, 35, 8, 15, 9, 0];
+const kWidths = [48, 20, 7, 8, 8, 13, 10, 40, 8, 15, 9, 0];
 
 /** @param {MeasuredRow} row */
 function cells({ work, variant, threads, attn, rate, unit, ...row }) {
@@ -75,7 +75,7 @@ function cells({ work, variant, threads, attn, rate, unit, ...row }) {
     ...[work, variant, String(threads), duration(attn.best), duration(attn.median)],
     `${rate.toPrecision(4)} ${unit}`,
     row.share === undefined ? '–' : percent(row.share),
-    peer ?? (failed.length > 0 ? 'all fail' : '–'),
+    peer ?? (failed.length > 0 ? 'all fail' : (row.note ?? '–')),
     peer ? duration(row.peers[peer].best) : '–',
     row.ratio === undefined
       ? '–'

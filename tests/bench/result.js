@@ -29,6 +29,7 @@ import {
  * @property {'GFLOP/s' | 'GB/s'} unit
  * @property {Record<string, Times>} peers
  * @property {Record<string, string>} failed  peers that failed, with the reasons
+ * @property {string} [note]  why a peer is missing
  * @property {string} [bestPeer]
  * @property {number} [ratio]  the best peer's best time ÷ attn's best time
  * @property {number} [medianRatio]  the ratio of the median times
@@ -60,12 +61,13 @@ import {
  *   and the peers
  * @param {readonly string[]} [measured.parts]  names of the parts
  * @param {Record<string, string>} [measured.failed]
+ * @param {string} [measured.note]
  * @param {number} [measured.difference]
  * @param {{ amount: number }} [measured.machine]  amount of work in one call of the bare loop
  * @returns {MeasuredRow}
  */
 export function judge({ half, work, variant, threads, times, machine, ...more }) {
-  const { failed = {}, parts = [], difference } = more;
+  const { failed = {}, parts = [], difference, note } = more;
   const { attn, machine: machineTimes, float32, ...others } = times;
   const peers = Object.fromEntries(
     Object.entries(others).filter(([name]) => !parts.includes(name)),
@@ -85,6 +87,7 @@ export function judge({ half, work, variant, threads, times, machine, ...more })
     peers,
     failed,
     ...(difference !== undefined && { difference }),
+    ...(note !== undefined && { note }),
     ...(parts.length > 0 && {
       parts: Object.fromEntries(parts.map((name) => [name, others[name].best / attn.best])),
     }),
@@ -213,8 +216,8 @@ export function derive(rows) {
   }
   const parts = rows.flatMap(({ half, work, variant, threads, parts = {} }) =>
     Object.entries(parts).map(([name, share]) => ({
-      ...{ half, name: `${name} part of a ${work}`, variant, threads },
-      measured: `${(100 * share).toFixed(0)} % of its time`,
+      ...{ half, name: `${name} part of ${work}`, variant, threads },
+      measured: `${(100 * share).toFixed(0)} % of the time`,
       verdicts: [],
     })),
   );

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { markdown } from './report.js';
+import { markdown, rowLine } from './report.js';
 import { besideNative, derive, judge, kWasmPeer } from './result.js';
 import { causalName, kNativeWorks, kTinyGptSteps } from './works.js';
 
@@ -53,6 +53,13 @@ test('the_fastest_peer_counts_and_a_failed_peer_is_named', () => {
     ],
   );
   assert.deepEqual(measured.failed, { broken: 'out of memory' });
+});
+
+test('a_row_without_a_peer_shows_why', () => {
+  const note = 'PyTorch: no fast path in this build';
+  const measured = row(square, 1, { note });
+  assert.equal(measured.ratio, undefined);
+  assert.match(rowLine(measured), /PyTorch: no fast path in this build/);
 });
 
 test('there_is_no_verdict_on_a_ratio_without_a_peer', () => {

@@ -9,6 +9,8 @@
  * @property {number} keys
  * @property {number} dim
  * @property {boolean} [causal]
+ * @property {number} [kvHeads]  number of key and value heads; `heads` by default
+ * @property {boolean} [columnSums]  whether the sums of the columns of weights are computed, too
  * @property {number} [window]  number of keys that a query attends to: the key at its own position,
  *   and earlier keys
  *
@@ -99,7 +101,8 @@ function attention(name, shape, more = {}) {
     kind: 'attention',
     name,
     shape: full,
-    amount: 4 * pairs * full.dim,
+    // Column sums take another product of queries and keys.
+    amount: (full.columnSums ? 6 : 4) * pairs * full.dim,
     unit: 'GFLOP/s',
     roof: 'multiply-add',
     hasPeers: true,
@@ -111,19 +114,25 @@ function attention(name, shape, more = {}) {
 const square = (batch, heads, keys, targets) =>
   attention(`attention (${batch},${heads},${keys}), D 64`, { batch, heads, keys }, { targets });
 
-/** @param {number} heads @param {number} keys @param {Target[]} targets */
-function oneQuery(heads, keys, targets) {
-  const name = `one query, cache ${heads} × ${keys}, D 64`;
+/**
+ * @param {number} heads
+ * @param {number} keys
+ * @param {Target[]} targets
+ * @param {number} [kvHeads]
+ */
+function oneQuery(heads, keys, targets, kvHeads = heads) {
+  const grouped = kvHeads < heads ? `, ${heads} query heads` : '';
+  const name = `one query, cache ${kvHeads} × ${keys}, D 64${grouped}`;
   // Counts the keys and values, each of which is read once. All other reads and writes are
   // negligible.
-  const amount = 2 * heads * keys * 64 * kFloatBytes;
+  const amount = 2 * kvHeads * keys * 64 * kFloatBytes;
   const more = {
     amount,
     targets,
     unit: /** @type {const} */ ('GB/s'),
     roof: /** @type {const} */ ('read'),
   };
-  return attention(name, { heads, queries: 1, keys }, more);
+  return attention(name, { heads, kvHeads, queries: 1, keys }, more);
 }
 
 /** Instruction sets that process keys in tiles of 128 instead of 64. */
@@ -330,8 +339,7 @@ function storedCache(type, dim, targets) {
 
 /**
  * Returns a target for int8 caches. They are read at a lower share of the machine's speed than other
- * caches, because multiplying bytes takes longer than reading them. The minimum is the middle of the
- * measured shares, 55 to 65 % (README.md, “Limits”).
+ * caches, because multiplying bytes takes longer than reading them (README.md, “Limits”).
  * @param {Target} target
  * @returns {Target}
  */
@@ -435,6 +443,14 @@ export const kNativeWorks = [
     attention(`attention (1,8,1024), D ${dim}`, { heads: 8, keys: 1024, dim }, { targets: even }),
   ),
   attention(causalName(kCausalLength), { heads: 8, keys: kCausalLength, causal: true }),
+  attention(`${causalName(kCausalLength)}, 2 key heads`, {
+    ...{ heads: 8, kvHeads: 2, keys: kCausalLength, causal: true },
+  }),
+  attention(
+    `${causalName(kCausalLength)}, column sums`,
+    { heads: 8, keys: kCausalLength, causal: true, columnSums: true },
+    { hasPeers: false },
+  ),
   ...kWindowLengths.map((keys) =>
     attention(windowName(keys), { keys, window: kWindow }, { hasPeers: false }),
   ),
@@ -442,6 +458,7 @@ export const kNativeWorks = [
   ...documents(4096),
   oneQuery(8, 2048, nearMemory),
   oneQuery(32, 4096, nearMemory),
+  oneQuery(32, 4096, [], 8),
   attention(
     'tiny (2,5,4), D 20',
     { batch: 2, heads: 5, keys: 4, dim: 20 },

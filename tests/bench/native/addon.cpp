@@ -211,17 +211,19 @@ attn::ElementType type_of(const Arguments& args) {
   return static_cast<attn::ElementType>(args.integer(1, "type"));
 }
 
-/// Arguments: (context, { batch, heads, queries, keys, dim, causal, left, right, type }, q, k, v,
-/// output); all four arrays contain floats, or two-byte numbers of the given type
+/// Arguments: (context, { batch, heads, kvHeads, queries, keys, dim, causal, left, right, type,
+/// columnSums }, q, k, v, output); all four arrays contain floats, or two-byte numbers of the given
+/// type. With columnSums, the job also computes the sums of the columns of weights.
 napi_value attention(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t batch = args.integer(1, "batch");
   const std::int64_t heads = args.integer(1, "heads");
+  const std::int64_t kv_heads = args.integer(1, "kvHeads", heads);
   const std::int64_t queries = args.integer(1, "queries");
   const std::int64_t keys = args.integer(1, "keys");
   const std::int64_t dim = args.integer(1, "dim");
-  const auto tensor = [&](int i, std::int64_t tokens) -> attn::AnyTensor {
-    const std::int64_t shape[] = {batch, heads, tokens, dim};
+  const auto tensor = [&](int i, std::int64_t own_heads, std::int64_t tokens) -> attn::AnyTensor {
+    const std::int64_t shape[] = {batch, own_heads, tokens, dim};
     switch (type_of(args)) {
       case attn::ElementType::kFloat16:
         return {reinterpret_cast<attn::Float16*>(args.words(i).data), shape};
@@ -231,14 +233,21 @@ napi_value attention(const Arguments& args) {
         return {args.floats(i).data, shape};
     }
   };
-  const attn::AnyTensor q = tensor(2, queries), k = tensor(3, keys), v = tensor(4, keys),
-                        output = tensor(5, queries);
+  const attn::AnyTensor q = tensor(2, heads, queries), k = tensor(3, kv_heads, keys),
+                        v = tensor(4, kv_heads, keys), output = tensor(5, heads, queries);
   attn::AttentionOptions options;
   if (args.integer(1, "causal") != 0) options.causal = true;
   if (const std::int64_t left = args.integer(1, "left", -1); left >= 0) {
     options.window = attn::Window{.left = left, .right = args.integer(1, "right")};
   }
+  std::shared_ptr<attn::OwnedTensor> sums;
+  if (args.integer(1, "columnSums") != 0) {
+    sums = std::make_shared<attn::OwnedTensor>(attn::OwnedTensor({batch, heads, keys}));
+    options.column_sums = *sums;
+  }
+  // The job keeps the sums alive.
   return make_object<Job>(args, repeated([=] {
+                            (void)sums;
                             attn::scaled_dot_product_attention(q, k, v, output, options, *context);
                           }));
 }
