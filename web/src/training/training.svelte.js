@@ -1,23 +1,14 @@
-import { flushSync } from 'svelte';
 import { reasonOf } from '../work/errors.js';
-import { TaskWorker } from '../work/scheduler.js';
-import { trainTask } from '../work/tasks/train.js';
 import { endOf } from './curves.js';
+import { betweenPictures, Frames } from './frames.js';
 import { sizes } from './model.js';
+import { Progress } from './progress.js';
+import { RemoteLanes } from './remoteLanes.js';
 import { worlds } from './worlds.js';
 import { stopTexts } from '../texts/training.js';
 
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
-/** @typedef {import('./lane.js').Evaluation} Evaluation */
-
-/**
- * The state of a lane, one of the models that are trained side by side.
- * @typedef {object} Progress
- * @property {number} step number of steps taken
- * @property {readonly number[]} losses loss of each step
- * @property {readonly Evaluation[]} evaluations
- * @property {import('./model.js').Look | null} look the current model's view of the example
- */
+/** @typedef {import('./remoteLanes.js').RemoteLane} RemoteLane */
 
 /**
  * Steps and tokens of each model per second, and the shares of time spent on training and on
@@ -25,15 +16,8 @@ import { stopTexts } from '../texts/training.js';
  */
 /** @typedef {{ steps: number, tokens: number, training: number, drawing: number }} Pace */
 
-/** The methods of a model that is trained in a worker. */
-/** @typedef {{ [Name in 'train' | 'look' | 'lookBack' | 'reach' | 'checksum' | 'save' | 'load' | 'checkpoint' | 'restore' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
- *   Promise<ReturnType<import('./lane.js').Lane[Name]>> }} RemoteLane */
-
-/**
- * How long workers run without checking for messages, and the shortest time between two pictures,
- * in ms.
- */
-const [slice, betweenPictures] = [40, 70];
+/** How long workers run without checking for messages, in ms. */
+const slice = 40;
 
 /**
  * Shortest time between two tests of longer examples, in ms. A test takes as long as several steps.
@@ -46,36 +30,18 @@ const betweenKept = 2000;
 /** Largest number of steps that workers take at once. */
 const mostAtOnce = 20;
 
-/**
- * Number of tokens in an example, including the tokens that the model writes.
- * @param {import('./worlds.js').WorldName} name
- */
-function tokensIn(name) {
-  const { length, written, answers } = worlds[name];
-  return length + (written ? answers : 0);
-}
-
 /** Names of the models on the page. */
 export const laneNames = ['A', 'B'];
 
-const nothing = () => ({
-  step: 0,
-  /** @type {number[]} */
-  losses: [],
-  /** @type {Evaluation[]} */
-  evaluations: [],
-  /** @type {import('./model.js').Look | null} */
-  look: null,
-});
+const noProgress = () => laneNames.map(() => new Progress());
 
 /**
  * Models (lanes) that are trained side by side in lockstep, each in a separate worker. The latest
- * state is drawn in the next animation frame. Training always uses the SIMD128 build, so that a run
- * is bit-identical in every browser.
+ * state is drawn in the next animation frame.
  */
 export class Training {
-  /** The drawn state of each model. @type {Progress[]} */
-  shown = $state.raw([nothing(), nothing()]);
+  /** The drawn state of each model. @type {import('./progress.js').Results[]} */
+  shown = $state.raw(noProgress());
   /** @type {'resting' | 'starting' | 'running'} */
   state = $state('resting');
   /** Why the run has failed, as a message for the reader. */
@@ -104,15 +70,13 @@ export class Training {
   /** Checksums of the models' weights, once a run has stopped. @type {string[]} */
   checksums = $state.raw([]);
 
-  #workers = laneNames.map(
-    () => new TaskWorker({ variant: 'simd128', threads: 1, training: true }),
-  );
+  #workers = new RemoteLanes(laneNames.length);
   /** @type {LaneOptions[]} */
   #options = [];
   #key = '';
   /** @type {RemoteLane[] | null} */
   #lanes = null;
-  #progress = [nothing(), nothing()];
+  #progress = noProgress();
   /**
    * The checkpoint from which a run that has lost its workers continues.
    * @type {{ step: number, lanes: Uint8Array[] } | null}
@@ -135,9 +99,13 @@ export class Training {
   /** Number of the current run. Earlier runs check it to detect that they are outdated. */
   #turn = 0;
   #going = false;
-  #frame = 0;
-  #drawn = 0;
-  #drawing = 0;
+  #frames = new Frames(() => {
+    this.shown = this.#progress.map((progress) => ({ ...progress }));
+    if (this.#pace) this.pace = this.#pace;
+    this.#pace = null;
+  });
+  /** The pace to draw next. @type {Pace | null} */
+  #pace = null;
 
   /** Number of steps that all models have taken. */
   get step() {
@@ -165,7 +133,7 @@ export class Training {
     const turn = this.#turn;
     try {
       await this.#look(this.#lanes);
-      if (turn === this.#turn) this.#draw();
+      if (turn === this.#turn) this.#frames.draw();
     } catch (error) {
       if (turn === this.#turn) this.#fail(error);
     }
@@ -239,10 +207,10 @@ export class Training {
       if (loaded.evaluation) {
         this.given = true;
         this.#forget();
-        this.#evaluated(this.#progress[i], [loaded.evaluation]);
+        this.#progress[i].evaluated(loaded.evaluation);
         await this.#look(lanes);
         if (turn !== this.#turn) return;
-        this.#draw();
+        this.#frames.draw();
         await this.#keep(lanes);
         await this.#sum(lanes);
       }
@@ -261,7 +229,7 @@ export class Training {
   /** Discards the run and ends the workers. */
   end() {
     this.#restart();
-    for (const worker of this.#workers) worker.end();
+    this.#workers.end();
   }
 
   #restart() {
@@ -271,7 +239,7 @@ export class Training {
     for (const lane of this.#lanes ?? []) lane.dispose().catch(() => {});
     this.#lanes = null;
     this.#kept = null;
-    this.#progress = laneNames.map(nothing);
+    this.#progress = noProgress();
     this.state = 'resting';
     this.problem = '';
     this.ended = '';
@@ -280,7 +248,7 @@ export class Training {
     this.files = laneNames.map(() => null);
     this.given = false;
     this.#forget();
-    this.#draw();
+    this.#frames.draw();
   }
 
   /** Discards everything that was computed from the previous weights. */
@@ -357,18 +325,14 @@ export class Training {
     if (this.#lanes) return this.#lanes;
     const turn = this.#turn;
     this.state = 'starting';
-    const lanes = await Promise.all(
-      this.#workers.map((worker, i) => worker.run(trainTask, this.#options[i])),
-    );
-    const remote = /** @type {RemoteLane[]} */ (/** @type {unknown} */ (lanes));
     const kept = this.#kept;
-    if (kept) await Promise.all(remote.map((lane, i) => lane.restore(kept.lanes[i])));
+    const lanes = await this.#workers.start(this.#options, kept?.lanes);
     if (turn !== this.#turn) {
-      for (const lane of remote) void lane.dispose();
+      for (const lane of lanes) void lane.dispose();
       return null;
     }
-    if (kept) this.#goBack(kept.step);
-    return (this.#lanes = remote);
+    if (kept) for (const progress of this.#progress) progress.goBack(kept.step);
+    return (this.#lanes = lanes);
   }
 
   /** Keeps checkpoints of the models. @param {RemoteLane[]} lanes */
@@ -376,15 +340,6 @@ export class Training {
     const [turn, step] = [this.#turn, this.step];
     const of = await Promise.all(lanes.map((lane) => lane.checkpoint()));
     if (turn === this.#turn) this.#kept = { step, lanes: of };
-  }
-
-  /** Discards all results after a step. @param {number} step */
-  #goBack(step) {
-    for (const lane of this.#progress) {
-      lane.step = step;
-      lane.losses.length = step;
-      lane.evaluations = lane.evaluations.filter((each) => each.step <= step);
-    }
   }
 
   /** @param {RemoteLane[]} lanes */
@@ -421,14 +376,20 @@ export class Training {
   async #run(lanes, isOver) {
     const began = performance.now();
     const first = this.step;
+    const { length, written, answers } = worlds[this.#options[0].world];
+    /** Number of tokens in an example, including the tokens that the model writes. */
+    const tokens = length + (written ? answers : 0);
     let [training, looked, reached, kept, atOnce] = [0, -Infinity, began, began, 1];
-    this.#drawing = 0;
+    this.#frames.spent = 0;
     while (this.step < this.#until) {
       const start = performance.now();
       const count = Math.min(atOnce, this.#until - this.step);
       const reports = await Promise.all(lanes.map((lane) => lane.train(count)));
       if (isOver()) return;
-      const failures = reports.map((report, i) => this.#add(i, report)).filter(Boolean);
+      reports.forEach((report, i) => this.#progress[i].add(report));
+      const failures = reports.flatMap(({ step, failure: why }, i) =>
+        why === undefined ? [] : [stopTexts.lane({ lane: laneNames[i], step: step + 1, why })],
+      );
       if (this.#stopsEarly && (this.ended = this.#end())) this.#until = this.step;
       const taken = Math.max(...reports.map(({ milliseconds }) => milliseconds));
       training += reports.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / lanes.length;
@@ -452,46 +413,18 @@ export class Training {
       }
       const elapsed = performance.now() - began;
       const steps = (1000 * (this.step - first)) / elapsed;
-      this.#next = {
-        ...{ steps, tokens: steps * sizes.batch * tokensIn(this.#options[0].world) },
-        ...{ training: training / elapsed, drawing: this.#drawing / elapsed },
+      this.#pace = {
+        ...{ steps, tokens: steps * sizes.batch * tokens },
+        ...{ training: training / elapsed, drawing: this.#frames.spent / elapsed },
       };
       if (failures.length) {
         this.problem = failures.join(' ');
-        this.#draw();
+        this.#frames.draw();
         return;
       }
-      this.#offer();
+      this.#frames.offer();
     }
-    this.#draw();
-  }
-
-  /** @type {Pace | null} */
-  #next = null;
-
-  /**
-   * @param {number} i index of the model
-   * @param {import('./lane.js').Report} report
-   * @returns {string} the error, if any
-   */
-  #add(i, { step, losses, evaluations, failure }) {
-    const lane = this.#progress[i];
-    lane.step = step;
-    lane.losses.push(...losses);
-    this.#evaluated(lane, evaluations);
-    return failure === undefined
-      ? ''
-      : stopTexts.lane({ lane: laneNames[i], step: step + 1, why: failure });
-  }
-
-  /** @param {ReturnType<typeof nothing>} lane @param {Evaluation[]} evaluations */
-  #evaluated({ evaluations: all }, evaluations) {
-    for (const evaluation of evaluations) {
-      // After weights are loaded, the same step is evaluated again. The new result replaces the old
-      // result.
-      if (all.at(-1)?.step === evaluation.step) all.pop();
-      all.push(evaluation);
-    }
+    this.#frames.draw();
   }
 
   /** Why more steps would change little, or an empty string if they may help; see `endOf()`. */
@@ -515,26 +448,7 @@ export class Training {
         : error.code === 'disposed'
           ? stopTexts.ended(this.step, from)
           : stopTexts.stopped({ step: this.step, why: reasonOf(error), from });
-    for (const worker of this.#workers) worker.end();
-    this.#draw();
-  }
-
-  /** Draws the latest state in the next frame, unless the last drawing was very recent. */
-  #offer() {
-    if (this.#frame || performance.now() - this.#drawn < betweenPictures) return;
-    this.#frame = requestAnimationFrame(() => {
-      const start = performance.now();
-      flushSync(() => this.#draw());
-      this.#drawn = performance.now();
-      this.#drawing += this.#drawn - start;
-    });
-  }
-
-  #draw() {
-    cancelAnimationFrame(this.#frame);
-    this.#frame = 0;
-    this.shown = this.#progress.map((progress) => ({ ...progress }));
-    if (this.#next) this.pace = this.#next;
-    this.#next = null;
+    this.#workers.end();
+    this.#frames.draw();
   }
 }
