@@ -1,10 +1,23 @@
 // How a model's predictions change when arcs are cut or parts are silenced.
 
+import { partsOf } from '../core/contributions.js';
 import { ablateOf } from '../core/silence.js';
 import { logSumExp } from './language/languageModel.js';
 
-/** @typedef {import('../core/silence.js').Part} Part */
 /** @typedef {{ logits: Float32Array, weights: import('attn').Tensor }} Run logits: (n, V) */
+
+/**
+ * A language model whose values can be changed while it runs.
+ * @typedef {object} Changeable
+ * @property {readonly number[]} heads number of heads of each layer
+ * @property {string} [path] path of the encoder, with a dot at the end
+ * @property {(ids: readonly number[], options: import('attn').InterventionOptions & { intermediates?:
+ *   string[] }) => { logits: Float32Array, intermediates: Record<string, import('attn').Tensor> }}
+ *   run returns the logits of the next token, (V), with the requested intermediates
+ * @property {(logits: Float32Array, drawn: number) => { id: number, probability: number }[]}
+ *   likeliest the most probable tokens; none if the probabilities are not numbers
+ * @property {(id: number) => string} label
+ */
 
 /** @param {Float32Array} logits (n, V) @param {number} rows @param {number} row */
 const rowOf = (logits, rows, row) =>
@@ -49,18 +62,16 @@ function movedBy(before, after, ids) {
  * Describes a model's predictions without and with changes.
  * @param {Run} before
  * @param {Run} after
- * @param {{ ids: readonly number[], token: number }} given token: the token whose probability the
- *   figure follows; −1 for the most probable token
- * @param {(logits: Float32Array) => { id: number, probability: number }[]} likeliest the most probable
- *   tokens; none if the probabilities are not numbers
- * @param {(id: number) => string} label
+ * @param {{ ids: readonly number[], token: number, drawn: number }} given token: the token whose
+ *   probability the figure follows; −1 for the most probable token
+ * @param {Pick<Changeable, 'likeliest' | 'label'>} model
  * @returns {import('./model.js').ChangeAnswer}
  */
-export function changeAnswer(before, after, { ids, token }, likeliest, label) {
+export function changeAnswer(before, after, { ids, token, drawn }, { likeliest, label }) {
   const n = ids.length;
   const [was, is] = [before, after].map(({ logits }) => rowOf(logits, n, n - 1));
   const likely = (/** @type {Float32Array} */ logits) =>
-    likeliest(logits).map((each) => ({ ...each, label: label(each.id) }));
+    likeliest(logits, drawn).map((each) => ({ ...each, label: label(each.id) }));
   const [first, last] = [likely(was), likely(is)];
   const id = token >= 0 && token < was.length ? token : ([...first, ...last][0]?.id ?? 0);
   const [wasLog, isLog] = [was[id] - logSumExp(was), is[id] - logSumExp(is)];
@@ -75,18 +86,14 @@ export function changeAnswer(before, after, { ids, token }, likeliest, label) {
 /**
  * Silences each part alone, and compares the log-probabilities of the followed token. Yields the
  * answer so far before each part. Silences no part if the model's output is not a number.
- * @param {object} model
- * @param {readonly number[]} model.heads number of heads of each layer
- * @param {string} [model.path] path of the encoder, with a dot at the end
- * @param {(ablate: import('attn').AblatedValue[]) => Float32Array} model.run returns the logits of the
- *   next token
- * @param {(id: number) => string} model.label
- * @param {{ token: number, replacement: import('../core/silence.js').Replacement }} given
+ * @param {Pick<Changeable, 'heads' | 'path' | 'run' | 'label'>} model
+ * @param {{ ids: readonly number[], token: number, replacement:
+ *   import('../core/silence.js').Replacement }} given
  * @returns {Generator<import('./model.js').RankAnswer, import('./model.js').RankAnswer>}
  */
-export function* ranked({ heads, path, run, label }, { token, replacement }) {
+export function* ranked({ heads, path, run, label }, { ids, token, replacement }) {
   const start = performance.now();
-  const logits = run([]);
+  const { logits } = run(ids, {});
   const id =
     token >= 0 && token < logits.length
       ? token
@@ -101,8 +108,24 @@ export function* ranked({ heads, path, run, label }, { token, replacement }) {
   const soFar = () => ({ ...answer, changes: [...changes], time: performance.now() - start });
   for (const part of parts) {
     yield soFar();
-    const after = run(ablateOf([part], replacement, path));
+    const { logits: after } = run(ids, { ablate: ablateOf([part], replacement, path) });
     changes.push({ ...part, change: changeOf(before, after[id] - logSumExp(after)) });
   }
   return soFar();
+}
+
+/**
+ * Splits the logit of a token that may come next.
+ * @param {Pick<Changeable, 'run' | 'likeliest' | 'label'>} model
+ * @param {Omit<import('./model.js').ContributionsGiven, 'encoding'>} given
+ * @param {(id: number) => import('attn').Contributions} split
+ * @returns {import('./model.js').ContributionsAnswer}
+ */
+export function contributed({ run, likeliest, label }, { ids, token, drawn }, split) {
+  const { logits } = run(ids, {});
+  const likely = likeliest(logits, drawn).map(({ id }) => ({ id, label: label(id) }));
+  if (!likely.length) return { chosen: null, likely, total: NaN, parts: [] };
+  const id = token >= 0 && token < logits.length ? token : likely[0].id;
+  const all = split(id);
+  return { chosen: { id, label: label(id) }, likely, total: all.total, parts: partsOf(all) };
 }

@@ -15,8 +15,15 @@ const answerFor = (before, after, token = -1) => {
     logits: Float32Array.of(0, 1, 2, ...last),
     weights: { data: new Float32Array(4), shape: [1, 2, 2] },
   }));
-  const options = { temperature: 1, topK: 0, drawn: 3 };
-  return changeAnswer(was, is, { ids: [0, 2], token }, (row) => likeliest(row, options), String);
+  return changeAnswer(
+    was,
+    is,
+    { ids: [0, 2], token, drawn: 3 },
+    {
+      likeliest: (row, drawn) => likeliest(row, { temperature: 1, topK: 0, drawn }),
+      label: String,
+    },
+  );
 };
 
 const half = Math.log(2);
@@ -91,9 +98,11 @@ const rankedFor = (logits) =>
     ranked(
       {
         ...{ heads: [1], label: String },
-        run: (ablate) => Float32Array.from(logits(ablate.length)),
+        run: (_, { ablate = [] }) => ({
+          ...{ logits: Float32Array.from(logits(ablate.length)), intermediates: {} },
+        }),
       },
-      { token: -1, replacement: 'zero' },
+      { ids: [0], token: -1, replacement: 'zero' },
     ),
   );
 

@@ -1,52 +1,52 @@
 // Compares two sentences in a language model: measures how their values differ, and how a prediction
 // changes when a value of one sentence replaces the same value of the other (activation patching).
 
-import { relativeDistance, rowOf } from '../core/patching.js';
+import { relativeDistance, rowOf, valuesOf } from '../core/patching.js';
 import { logSumExp } from './language/languageModel.js';
 
-/** @typedef {import('../core/patching.js').Value} Value */
+/** @typedef {import('./changes.js').Changeable} Changeable */
 
 /**
- * Runs the model on tokens and returns the logits of the next token, (V), with the requested
- * intermediates.
- * @typedef {(ids: readonly number[], options: { intermediates?: string[],
- *   patch?: import('attn').PatchedValue[] }) => { logits: Float32Array,
- *   intermediates: Record<string, import('attn').Tensor> }} Run
+ * The values of a stage in the model, and their names.
+ * @param {Pick<Changeable, 'heads' | 'path'>} model
+ * @param {{ stage: import('../core/patching.js').Stage, head: number }} given
  */
+function readValues({ heads, path }, { stage, head }) {
+  const values = valuesOf(stage, heads.length, head, path);
+  return { values, intermediates: [...new Set(values.map(({ name }) => name))] };
+}
 
 /**
  * Returns the tokens of another sentence, and compares it with the reader's sentence if both have the
  * same number of tokens.
+ * @param {Changeable} model
  * @param {import('./model.js').Split} split the other sentence
- * @param {{ ids: number[], total: number }} given
- * @param {(other: number[]) => import('./model.js').Compared} compare
+ * @param {Omit<import('./model.js').CompareGiven, 'text' | 'encoding'>} given
  * @returns {import('./model.js').CompareAnswer}
  */
-export function comparison({ ids: all, tokens }, given, compare) {
+export function comparison(model, { ids: all, tokens }, given) {
   const { length: total } = all;
   const first = Math.max(0, total - given.ids.length);
   const ids = all.slice(first);
   const isEqual = total === given.total;
-  return { total, ids, tokens: tokens.slice(first), compared: isEqual ? compare(ids) : null };
+  const compared = isEqual ? compare(model, { ...given, other: ids }) : null;
+  return { total, ids, tokens: tokens.slice(first), compared };
 }
 
 /**
  * Compares two sentences with the same number of tokens.
- * @param {object} model
- * @param {Run} model.run
- * @param {readonly Value[]} model.values
- * @param {(logits: Float32Array) => { id: number, probability: number }[]} model.likeliest the most
- *   probable tokens; none if the probabilities are not numbers
- * @param {(id: number) => string} model.label
- * @param {{ ids: number[], other: number[], token: number }} given token: the token whose
- *   log-probability is compared; −1 for the most probable token after the first sentence
+ * @param {Changeable} model
+ * @param {Omit<import('./model.js').CompareGiven, 'text' | 'encoding' | 'total'> & { other: number[]
+ *   }} given token: the token whose log-probability is compared; −1 for the most probable token
+ *   after the first sentence
  * @returns {import('./model.js').Compared}
  */
-export function compared({ run, values, likeliest, label }, { ids, other, token }) {
-  const intermediates = [...new Set(values.map(({ name }) => name))];
+function compare(model, { ids, other, token, drawn, ...stage }) {
+  const { run, likeliest, label } = model;
+  const { values, intermediates } = readValues(model, stage);
   const runs = [ids, other].map((each) => run(each, { intermediates }));
   const likely = runs.map(({ logits }) =>
-    likeliest(logits).map((each) => ({ ...each, label: label(each.id) })),
+    likeliest(logits, drawn).map((each) => ({ ...each, label: label(each.id) })),
   );
   const [{ logits }] = runs;
   const id = token >= 0 && token < logits.length ? token : (likely.flat()[0]?.id ?? 0);
@@ -67,22 +67,20 @@ export function compared({ run, values, likeliest, label }, { ids, other, token 
 /**
  * Runs the model on the second sentence repeatedly. In each run, one token's row of one value comes
  * from the first sentence. Yields the answer so far before each run.
- * @param {object} model
- * @param {Run} model.run
- * @param {readonly Value[]} model.values
- * @param {(id: number) => string} model.label
- * @param {{ ids: readonly number[], other: readonly number[], token: number }} given token: the token
- *   whose log-probability is followed
+ * @param {Omit<Changeable, 'likeliest'>} model
+ * @param {Omit<import('./model.js').PatchGiven, 'encoding'>} given token: the token whose
+ *   log-probability is followed
  * @returns {Generator<import('./model.js').PatchAnswer, import('./model.js').PatchAnswer>}
  */
-export function* patched({ run, values, label }, { ids, other, token }) {
+export function* patched(model, { ids, other, token, ...stage }) {
   if (ids.length !== other.length) {
     throw new Error(
       `The sentences have ${ids.length} and ${other.length} tokens. Patching needs two sentences with the same number of tokens`,
     );
   }
   const start = performance.now();
-  const intermediates = [...new Set(values.map(({ name }) => name))];
+  const { run, label } = model;
+  const { values, intermediates } = readValues(model, stage);
   const [first, second] = [ids, other].map((each) => run(each, { intermediates }));
   const cellOf = (/** @type {Float32Array} */ logits) => {
     const likely = logits.reduce((best, value, id) => (value > logits[best] ? id : best), 0);

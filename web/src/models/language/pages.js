@@ -1,16 +1,14 @@
 import { randomLcg } from 'd3-random';
 import { Block } from '../../core/block.js';
-import { partsOf } from '../../core/contributions.js';
 import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
-import { valuesOf } from '../../core/patching.js';
 import { ablateOf } from '../../core/silence.js';
 import { written } from '../../drawing/numbers.js';
 import { Kept } from '../../work/kept.js';
-import { changeAnswer, ranked } from '../changes.js';
+import { changeAnswer, contributed, ranked } from '../changes.js';
 import { lensRows } from '../lensRows.js';
 import { Layered, mostHere, sized } from '../model.js';
-import { compared, comparison, patched } from '../patching.js';
+import { comparison, patched } from '../patching.js';
 import { candidates, chosen } from './languageModel.js';
 import * as texts from '../../texts/models.js';
 
@@ -208,7 +206,8 @@ export class Pages extends Layered {
    * @param {import('../model.js').ChangeGiven} given
    * @returns {Generator<null, import('../model.js').ChangeAnswer>}
    */
-  *change({ ids, layer, encoding, cuts, silenced, replacement, token, drawn }) {
+  *change({ layer, cuts, silenced, replacement, ...given }) {
+    const { ids, encoding } = given;
     const { numLayers } = this.config;
     const run = (/** @type {import('attn').InterventionOptions} */ changes) =>
       this.model.changed(ids, changes, { layer, positions: encoding !== 'none', every: true });
@@ -220,13 +219,7 @@ export class Pages extends Layered {
     };
     const after = cuts.length || silenced.length ? run(changes) : this.#unchanged;
     yield null;
-    return changeAnswer(
-      this.#unchanged,
-      after,
-      { ids, token },
-      (logits) => candidates(logits, { temperature: 1, topK: 0 }).slice(0, drawn),
-      (id) => this.tokens.label(id, ids),
-    );
+    return changeAnswer(this.#unchanged, after, given, this.#changeable(given));
   }
 
   /**
@@ -234,17 +227,8 @@ export class Pages extends Layered {
    * alone.
    * @param {{ ids: number[], encoding: string, token: number, replacement: 'zero' | 'mean' }} given
    */
-  rank({ ids, encoding, ...given }) {
-    const { numLayers, numHeads } = this.config;
-    const options = { layer: null, positions: encoding !== 'none', every: false };
-    return ranked(
-      {
-        heads: Array(numLayers).fill(numHeads),
-        run: (ablate) => this.model.changed(ids, { ablate }, options).logits,
-        label: (id) => this.tokens.label(id, ids),
-      },
-      given,
-    );
+  rank(given) {
+    return ranked(this.#changeable(given), given);
   }
 
   /**
@@ -276,20 +260,11 @@ export class Pages extends Layered {
    * @param {import('../model.js').ContributionsGiven} given
    * @returns {import('../model.js').ContributionsAnswer}
    */
-  contributions({ ids, encoding, token, drawn }) {
-    const options = { positions: encoding !== 'none' };
-    const last = ids.length - 1;
-    const { data } = this.model.read(this.model.embed(ids), options).logits(last, last + 1);
-    const likely = candidates(data, { temperature: 1, topK: drawn }).map(({ id }) => id);
-    const id = token >= 0 && token < data.length ? token : likely[0];
-    const label = (/** @type {number} */ id) => ({ id, label: this.tokens.label(id, ids) });
-    const { total, ...all } = this.model.contributions(ids, id, options);
-    return {
-      chosen: label(id),
-      likely: likely.map(label),
-      total,
-      parts: partsOf({ ...all, total }),
-    };
+  contributions(given) {
+    const options = { positions: given.encoding !== 'none' };
+    return contributed(this.#changeable(given), given, (id) =>
+      this.model.contributions(given.ids, id, options),
+    );
   }
 
   /**
@@ -298,16 +273,8 @@ export class Pages extends Layered {
    * @param {import('../model.js').CompareGiven} given
    * @returns {import('../model.js').CompareAnswer}
    */
-  compare({ text, total, drawn, ...given }) {
-    return comparison(this.tokens.of(text), { ...given, total }, (other) =>
-      compared(
-        {
-          ...this.#patching(given),
-          likeliest: (logits) => candidates(logits, { temperature: 1, topK: 0 }).slice(0, drawn),
-        },
-        { ...given, other },
-      ),
-    );
+  compare({ text, ...given }) {
+    return comparison(this.#changeable(given), this.tokens.of(text), given);
   }
 
   /**
@@ -315,21 +282,22 @@ export class Pages extends Layered {
    * @param {import('../model.js').PatchGiven} given
    */
   patch(given) {
-    return patched(this.#patching(given), given);
+    return patched(this.#changeable(given), given);
   }
 
   /**
-   * The model in the form that `compared()` and `patched()` take.
-   * @param {Pick<import('../model.js').PatchGiven, 'ids' | 'encoding' | 'stage' | 'head'>} given
+   * @param {{ ids: number[], encoding: string }} given
+   * @returns {import('../changes.js').Changeable}
    */
-  #patching({ ids, encoding, stage, head }) {
+  #changeable({ ids, encoding }) {
+    const { numLayers, numHeads } = this.config;
     const options = { layer: null, positions: encoding !== 'none' };
     return {
-      values: valuesOf(stage, this.config.numLayers, head),
-      /** @type {import('../patching.js').Run} */
-      run: (ids, { intermediates: names, patch }) =>
-        this.model.changed(ids, { patch }, { ...options, names }),
-      label: (/** @type {number} */ id) => this.tokens.label(id, ids),
+      heads: Array(numLayers).fill(numHeads),
+      run: (ids, { intermediates: names, ...changes }) =>
+        this.model.changed(ids, changes, { ...options, names }),
+      likeliest: (logits, drawn) => candidates(logits, { temperature: 1, topK: 0 }).slice(0, drawn),
+      label: (id) => this.tokens.label(id, ids),
     };
   }
 

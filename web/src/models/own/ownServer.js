@@ -1,16 +1,14 @@
 // The reader's model in its own worker.
 
 import { Block } from '../../core/block.js';
-import { partsOf } from '../../core/contributions.js';
 import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
-import { valuesOf } from '../../core/patching.js';
 import { orderOf } from '../../core/shuffle.js';
 import { ablateOf } from '../../core/silence.js';
 import { Kept } from '../../work/kept.js';
-import { changeAnswer, ranked } from '../changes.js';
+import { changeAnswer, contributed, ranked } from '../changes.js';
 import { lastRows, lensRows, listed } from '../lensRows.js';
-import { compared, comparison, patched } from '../patching.js';
+import { comparison, patched } from '../patching.js';
 import { checkRows } from './checkRows.js';
 import { EncoderDecoder } from './encoderDecoder.js';
 import { editedBy } from './ownEdit.js';
@@ -318,7 +316,8 @@ export class OwnModel {
    * predictions after all tokens move.
    * @param {import('../model.js').ChangeGiven} given
    */
-  change({ ids, layer, cuts, silenced, replacement, token, drawn }) {
+  change({ layer, cuts, silenced, replacement, ...given }) {
+    const { ids } = given;
     const name = `encoder.layers.${layer}.self_attn.weights`;
     const run = (/** @type {import('attn').InterventionOptions} */ changes) => {
       const { logits, intermediates } = this.#model.forward(ids, {
@@ -332,13 +331,8 @@ export class OwnModel {
       knockOut: knockOutOf(cuts, this.facts.numLayers, 'encoder.'),
       ablate: ablateOf(silenced, replacement, 'encoder.'),
     };
-    return changeAnswer(
-      this.#unchanged,
-      cuts.length || silenced.length ? run(changes) : this.#unchanged,
-      { ids, token },
-      (logits) => likeliest(logits, { temperature: 1, topK: 0, drawn }),
-      (id) => this.#tokens.label(id, ids),
-    );
+    const after = cuts.length || silenced.length ? run(changes) : this.#unchanged;
+    return changeAnswer(this.#unchanged, after, given, this.#changeable(ids));
   }
 
   /**
@@ -373,17 +367,9 @@ export class OwnModel {
    * @param {import('../model.js').ContributionsGiven} given
    * @returns {import('../model.js').ContributionsAnswer}
    */
-  contributions({ ids, token, drawn }) {
-    const { data } = this.#model.forward(ids, { numLogits: 1 }).logits;
-    const likely = likeliest(data, { temperature: 1, topK: 0, drawn }).map(({ id }) => id);
-    if (!likely.length) return { chosen: null, likely: [], total: NaN, parts: [] };
-    const id = token >= 0 && token < data.length ? token : likely[0];
-    const label = (/** @type {number} */ id) => ({ id, label: this.#tokens.label(id, ids) });
-    const all = this.#model.contributions(ids, id);
-    return {
-      ...{ chosen: label(id), likely: likely.map(label) },
-      ...{ total: all.total, parts: partsOf(all) },
-    };
+  contributions(given) {
+    const { ids } = given;
+    return contributed(this.#changeable(ids), given, (id) => this.#model.contributions(ids, id));
   }
 
   /**
@@ -391,16 +377,8 @@ export class OwnModel {
    * alone.
    * @param {{ ids: number[], token: number, replacement: 'zero' | 'mean' }} given
    */
-  rank({ ids, ...given }) {
-    return ranked(
-      {
-        heads: this.facts.description.layers.map(({ numHeads }) => numHeads),
-        path: 'encoder.',
-        run: (ablate) => this.#model.forward(ids, { numLogits: 1, ablate }).logits.data,
-        label: (id) => this.#tokens.label(id, ids),
-      },
-      given,
-    );
+  rank(given) {
+    return ranked(this.#changeable(given.ids), given);
   }
 
   /**
@@ -408,16 +386,8 @@ export class OwnModel {
    * differences between them.
    * @param {import('../model.js').CompareGiven} given
    */
-  compare({ text, total, drawn, ...given }) {
-    return comparison(this.encode({ text }), { ...given, total }, (other) =>
-      compared(
-        {
-          ...this.#patching(given),
-          likeliest: (logits) => likeliest(logits, { temperature: 1, topK: 0, drawn }),
-        },
-        { ...given, other },
-      ),
-    );
+  compare({ text, ...given }) {
+    return comparison(this.#changeable(given.ids), this.encode({ text }), given);
   }
 
   /**
@@ -425,24 +395,22 @@ export class OwnModel {
    * @param {import('../model.js').PatchGiven} given
    */
   patch(given) {
-    return patched(this.#patching(given), given);
+    return patched(this.#changeable(given.ids), given);
   }
 
-  /**
-   * The model in the form that `compared()` and `patched()` take.
-   * @param {Pick<import('../model.js').PatchGiven, 'ids' | 'stage' | 'head'>} given
-   */
-  #patching({ ids, stage, head }) {
+  /** @param {number[]} ids @returns {import('../changes.js').Changeable} */
+  #changeable(ids) {
     return {
-      values: valuesOf(stage, this.facts.numLayers, head, 'encoder.'),
-      /** @type {import('../patching.js').Run} */
-      run: (each, options) => {
-        const { logits, intermediates = {} } = this.#model.forward([...each], {
+      heads: this.facts.description.layers.map(({ numHeads }) => numHeads),
+      path: 'encoder.',
+      run: (ids, options) => {
+        const { logits, intermediates = {} } = this.#model.forward([...ids], {
           ...{ numLogits: 1, ...options },
         });
         return { logits: logits.data, intermediates };
       },
-      label: (/** @type {number} */ id) => this.#tokens.label(id, ids),
+      likeliest: (logits, drawn) => likeliest(logits, { temperature: 1, topK: 0, drawn }),
+      label: (id) => this.#tokens.label(id, ids),
     };
   }
 
