@@ -3,14 +3,10 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
-import {
-  additiveWeights,
-  attentionWeights,
-  layerNorm,
-  maxAbsDifference,
-  mix,
-  project,
-} from './reference.js';
+import { encoderFlow } from '../../web/src/core/flow.js';
+import { align } from '../../web/src/figures/alignment/alignment.js';
+import { Spelled } from '../../web/src/models/spelled.js';
+import { parseSettings } from '../../web/src/state/url.js';
 import {
   becomes,
   heatmap,
@@ -42,103 +38,45 @@ async function openFigure(figure, more = '', options = {}, how = 'visit') {
   return { page, figure: figureElement };
 }
 
-/** @param {import('attn').Tensor} tensor @returns {number[][]} */
-const rowsOf = ({ data, shape: [rows, columns] }) =>
-  Array.from({ length: rows }, (_, i) => [...data.subarray(i * columns, (i + 1) * columns)]);
+/**
+ * Returns the untrained layer in Node and its sentence. block.test.js, decode.test.js and
+ * matrices.test.js compare its numbers with the equations.
+ * @param {string} link
+ */
+async function layerInNode(link) {
+  const spelled = new Spelled(await load({ threads: 1 }));
+  const shown = parseSettings(`v=1&${link}`);
+  return { spelled, given: { ...shown, ...spelled.split(shown.text), rotary: false } };
+}
 
 /**
- * @param {number[][]} actual
- * @param {{ values: number[][], errors: number[][] }} expected
- * @param {string} name
+ * Compares what a figure shows with numbers of Node, which may not support the browser's
+ * instruction set, and then rounds differently.
+ * @param {number[][]} shown
+ * @param {ArrayLike<number>} numbers
  */
-function near(actual, { values, errors }, name) {
-  values.forEach((row, i) =>
-    row.forEach((value, j) => {
-      const difference = Math.abs(actual[i][j] - value);
-      assert.ok(difference <= errors[i][j], `${name}[${i}, ${j}]: ${difference} > ${errors[i][j]}`);
-    }),
-  );
-}
-
-/** @param {number[][]} matrix @param {number} head */
-const slice = (matrix, head) =>
-  matrix.map((row) => row.slice((head * dModel) / heads, ((head + 1) * dModel) / heads));
-
-/** Returns the parameters of the block that the page shows. */
-async function parameters() {
-  const attn = await load({ threads: 1 });
-  const layer = new attn.TransformerEncoderLayer({
-    ...{ dModel, numHeads: heads, dimFeedforward: 2 * dModel, attentionBias: false, seed: 5 },
-  });
-  const projections = rowsOf(layer.parameter('self_attn.in_proj_weight'));
-  const found = {
-    ...{ q: projections.slice(0, dModel), k: projections.slice(dModel, 2 * dModel) },
-    ...{ v: projections.slice(2 * dModel) },
-    attention: rowsOf(layer.parameter('self_attn.out_proj.weight')),
-    hidden: rowsOf(layer.parameter('linear1.weight')),
-    feedForward: rowsOf(layer.parameter('linear2.weight')),
-  };
-  layer.dispose();
-  return found;
-}
+const near = (shown, numbers) =>
+  shown
+    .flat()
+    .forEach((value, i) =>
+      assert.ok(Math.abs(value - numbers[i]) < 1e-5, `${i}: ${value}, ${numbers[i]}`),
+    );
 
 for (const norm of /** @type {const} */ (['post', 'pre'])) {
-  test(`every matrix of the block follows from those before it, ${norm}-norm`, async () => {
-    const { figure } = await openFigure('encoder-block', `${settings}&norm=${norm}`);
-    const weights = await parameters();
-    /** @param {RegExp} name @param {number} columns @param {number} [which] */
-    const read = async (name, columns, which = 0) => {
-      const map = figure.getByRole('application', { name }).nth(which);
-      // Nine digits identify a float, so rounding to float restores the exact values.
-      return (await readValues(map, n, columns)).map((row) => row.map(Math.fround));
-    };
-
-    const x = await read(/^input/, dModel);
-    const pre = norm === 'pre';
-    const norms = [
-      await read(pre ? /^norm\(X\)/ : /^normalised/, dModel),
-      pre ? await read(/^norm\(H\)/, dModel) : [],
-    ];
-    const attended = pre ? norms[0] : x;
-    const [q, k, v] = [
-      await read(/^queries/, dModel),
-      await read(/^keys/, dModel),
-      await read(/^values/, dModel),
-    ];
-    near(q, project(attended, weights.q), 'queries');
-    near(k, project(attended, weights.k), 'keys');
-    near(v, project(attended, weights.v), 'values');
-    const joined = await read(/^joined/, dModel);
-    for (let head = 0; head < heads; head++) {
-      const shown = await read(new RegExp(`^head ${head + 1}`), n);
-      const expected = attentionWeights(
-        { values: slice(q, head) },
-        { values: slice(k, head) },
-        false,
-      );
-      assert.ok(maxAbsDifference(shown, expected.weights) <= expected.tolerance);
-      near(slice(joined, head), mix(shown, slice(v, head)), 'joined');
+  test(`the block shows the matrices of the layer in the settings, ${norm}-norm`, async () => {
+    const link = `${settings}&norm=${norm}`;
+    const { figure } = await openFigure('encoder-block', link);
+    const { spelled, given } = await layerInNode(link);
+    const { stages } = spelled.block(given);
+    const last = encoderFlow(norm === 'pre', heads).at(-1)?.id ?? '';
+    for (const [name, id, columns] of /** @type {[RegExp, string, number][]} */ ([
+      [/^input/, 'x', dModel],
+      [/^head 2/, 'weights1', n],
+      [norm === 'pre' ? /^H \+ F/ : /^output/, last, dModel],
+    ])) {
+      const map = figure.getByRole('application', { name });
+      near(await readValues(map, n, columns), stages[id].data);
     }
-    const projected = await read(/^projected/, dModel);
-    near(projected, project(joined, weights.attention), 'projected');
-    const sums = [
-      await read(pre ? /^X \+ A/ : /^sum/, dModel),
-      await read(pre ? /^H \+ F/ : /^sum/, dModel, pre ? 0 : 1),
-    ];
-    const add = (/** @type {number[][]} */ a, /** @type {number[][]} */ b) =>
-      a.map((row, i) => row.map((value, j) => Math.fround(value + b[i][j])));
-    assert.deepEqual(sums[0], add(x, projected));
-    const fed = pre ? norms[1] : norms[0];
-    near(fed, layerNorm(sums[0]), 'normalised');
-    if (pre) near(norms[0], layerNorm(x), 'normalised input');
-    const hidden = await read(/^hidden/, 2 * dModel);
-    const linear = project(fed, weights.hidden);
-    linear.values = linear.values.map((row) => row.map((value) => Math.max(0, value)));
-    near(hidden, linear, 'hidden');
-    const feedForward = await read(/^feed-forward/, dModel);
-    near(feedForward, project(hidden, weights.feedForward), 'feed-forward');
-    assert.deepEqual(sums[1], add(pre ? sums[0] : fed, feedForward));
-    if (!pre) near(await read(/^output/, dModel), layerNorm(sums[1]), 'output');
   });
 }
 
@@ -254,40 +192,15 @@ test('the slider of the decoder counts tokens from 0 and says none if there are 
 });
 
 test('decoding step by step fills the cache and matches one pass', async () => {
-  const weights = await parameters();
-  const { figure: block } = await openFigure('encoder-block', settings);
-  const x = await readValues(block.getByRole('application', { name: /^input/ }), n, dModel);
+  const { spelled, given } = await layerInNode(settings);
+  const { keys } = spelled.decode({ ...given, causal: true });
   const { figure } = await openFigure('decoder-cache', `${settings}&decoderStep=0`);
-  const keys = project(x, weights.k);
-  const values = project(x, weights.v);
-  const read = (/** @type {RegExp} */ name, /** @type {number} */ columns) =>
-    readValues(figure.getByRole('application', { name }), n, columns);
   for (let step = 0; step < n; step++) {
-    const shown = await read(/^Cache of keys/, dModel);
-    const projected = { ...keys, values: keys.values.slice(0, step + 1) };
-    near(shown.slice(0, step + 1), projected, 'keys');
+    const cache = figure.getByRole('application', { name: /^Cache of keys/ });
+    const shown = await readValues(cache, n, dModel);
+    near(shown.slice(0, step + 1), keys.data);
     // Cells that are not computed yet have no value.
-    assert.ok(
-      shown
-        .slice(step + 1)
-        .flat()
-        .every((value) => Number.isNaN(value)),
-    );
-    const cached = await read(/^Cache of values/, dModel);
-    near(cached.slice(0, step + 1), { ...values, values: values.values.slice(0, step + 1) }, 'v');
-    const query = await readValues(figure.getByRole('application', { name: /^Query/ }), 1, dModel);
-    const shownWeights = await read(/^Attention weights/, heads);
-    for (let head = 0; head < heads; head++) {
-      const known = slice(shown.slice(0, step + 1), head);
-      const expected = attentionWeights(
-        { values: slice(query, head) },
-        { values: known, errors: known.map((row) => row.map(() => 0)) },
-        false,
-      );
-      expected.weights[0].forEach((weight, key) =>
-        assert.ok(Math.abs(shownWeights[key][head] - weight) <= expected.tolerance),
-      );
-    }
+    assert.ok(shown.slice(step + 1).every((row) => row.every((value) => Number.isNaN(value))));
     const difference = figure.locator('output[data-difference]');
     await becomes(
       async () => Number((await difference.getAttribute('data-difference')) ?? NaN) <= 1e-6,
@@ -326,43 +239,20 @@ test('decoding plays to the end, stops there, and starts again', async () => {
   await figure.locator(`[data-rows="${n}"]`).waitFor();
 });
 
-test('the alignment matches the reference, by hand and random', async () => {
+test('the alignment has the weights that its settings give, by hand and random', async () => {
   const [source, target] = ['signed in 1992', 'signé en 1992'].map((text) => text.split(' '));
-  const link = `source=signed+in+1992&target=sign%C3%A9+en+1992`;
   const attn = await load({ threads: 1 });
-  const [keys, words] = [source, target].map((tokens) =>
-    rowsOf(attn.ngramEmbedding(tokens, { dModel: 256 })),
+  const { figure } = await openFigure(
+    'alignment',
+    'source=signed+in+1992&target=sign%C3%A9+en+1992&seed=3',
   );
-
-  const byHand = await openFigure('alignment', link);
-  const one = (/** @type {number} */ sign) =>
-    keys[0].map((_, c) => keys[0].map((_, other) => (other === c ? sign : 0)));
-  const units = (/** @type {number} */ shift) => one(1).map((row) => [...row, shift]);
-  const expected = additiveWeights(
-    words.map((row) => [...row, 1]),
-    keys,
-    {
-      query: [...units(1), ...units(-1)],
-      key: [...one(-1), ...one(-1)],
-      value: [...keys[0].map(() => 0.13), ...keys[0].map(() => -0.13)],
-    },
-  );
-  const shown = await readValues(byHand.figure.getByRole('application'), 3, 3);
-  const difference = maxAbsDifference(shown, expected.weights);
-  assert.ok(difference <= expected.tolerance, `${difference} > ${expected.tolerance}`);
-  assert.ok(shown[0][0] > 0.9 && shown[2][2] > 0.9);
-
-  const random = await openFigure('alignment', `${link}&alignment=xavier&seed=3`);
-  const layer = new attn.AdditiveAttention({
-    ...{ queryDim: 256, keyDim: 256, numHiddens: 64, seed: 3 },
-  });
-  const [query, key, value] = ['W_q.weight', 'W_k.weight', 'w_v.weight'].map((name) =>
-    rowsOf(layer.parameter(name)),
-  );
-  layer.dispose();
-  const drawn = additiveWeights(words, keys, { query, key, value: value[0] });
-  const read = await readValues(random.figure.getByRole('application'), 3, 3);
-  assert.ok(maxAbsDifference(read, drawn.weights) <= drawn.tolerance);
+  const read = () => readValues(figure.getByRole('application'), 3, 3);
+  // alignment.test.js compares these weights with the equations.
+  const byHand = align(attn, source, target, { byHand: true, sharpness: 0.13 });
+  near(await read(), byHand.weights.data);
+  await figure.getByRole('radio', { name: 'random' }).check({ force: true });
+  await figure.getByText(/^Nothing is trained: /).waitFor();
+  near(await read(), align(attn, source, target, { byHand: false, seed: 3 }).weights.data);
 });
 
 test('the page explains the weights of the alignment', async () => {
