@@ -314,7 +314,9 @@ for (const chapter of chapters) {
       ],
     ])) {
       const page = await site.visit(fragment, options);
-      assert.deepEqual(await accessibilityProblems(page), [], fragment);
+      // A chapter stays on the page, so the last check includes all chapters.
+      const parts = chapter === chapters.at(-1) ? undefined : [`[id="${chapter}"]`, '.bar'];
+      assert.deepEqual(await accessibilityProblems(page, parts), [], fragment);
     }
   });
 }
