@@ -90,6 +90,62 @@ test('an unsupported tokenizer is rejected with the name of the field', async ()
   });
 });
 
+/** @param {string} name @param {string} file */
+const recordedFile = (name, file) => readFileSync(new URL(`${name}/${file}`, recorded));
+const [weights, config] = ['model.safetensors', 'config.json'].map((file) =>
+  recordedFile('gpt2', file),
+);
+for (const [files, message] of /** @type {[Record<string, Uint8Array | string>, RegExp][]} */ ([
+  [{ 'notes.json': '{}' }, /\.safetensors/],
+  [
+    { 'config.json': config, 'pytorch_model.bin': 'PK', 'vocab.json': '{}' },
+    /a PyTorch checkpoint.*\n\nfrom transformers import .*\n.*\n.*converted"\)$/,
+  ],
+  [
+    { 'model.safetensors': weights, 'config.json': config },
+    /tokenizer.json is missing: this is a gpt2 model with 11,120 parameters.*\n\nfrom transformers/,
+  ],
+  [
+    { 'model.safetensors': weights, 'tokenizer.json': JSON.stringify(tokenizer) },
+    /config\.json is missing: these are the weights of a gpt2 model/,
+  ],
+  [{ 'model.safetensors': weights, 'config.json': '{"model_type":"bart"}' }, /bart/],
+  [
+    { 'model.safetensors': weights.subarray(0, 9000), 'config.json': config },
+    /model\.safetensors|offset|bytes/,
+  ],
+  [
+    { 'model.safetensors': 'not a model, but longer than eight bytes' },
+    /header|model\.safetensors/,
+  ],
+  [
+    { 'model.safetensors': weights, 'config.json': config, 'tokenizer.json': '{' },
+    /tokenizer.json is not valid JSON/,
+  ],
+  [
+    { 'model.safetensors': weights, 'config.json': config, 'tokenizer.json': '{}' },
+    /tokenizer.json cannot be used/,
+  ],
+  [
+    { 'model.safetensors': recordedFile('pytorch_encoder', 'model.safetensors') },
+    /torch\.nn\.TransformerEncoder: 2 layers, width .* no embedding/,
+  ],
+])) {
+  test(`files that cannot be opened are explained: ${message}`, async () => {
+    const given = Object.entries(files).map(
+      ([name, bytes]) =>
+        /** @type {[string, File]} */ ([name, new File([/** @type {any} */ (bytes)], name)]),
+    );
+    const opening = OwnModel.open(attn, { files: given, pageTokens: null });
+    await assert.rejects(
+      async () => {
+        while (!(await opening.next()).done);
+      },
+      { message },
+    );
+  });
+}
+
 test('if a tokenizer has more entries than the embedding has rows, only tokens with a row can be used', async () => {
   const { vocab } = tokenizer.model;
   const json = { ...tokenizer, model: { ...tokenizer.model, vocab: { ...vocab, dog: 5000 } } };
