@@ -50,12 +50,10 @@ async function readPoints(page) {
 
 const rows = (/** @type {number[]} */ values) => values.map((value) => [Math.fround(value)]);
 
+// pooling.test.js compares the weights of all scoring functions with the equations.
 for (const options of [
   'scoring=gaussian&kernelWidth=0.3',
-  'scoring=hard',
-  'scoring=scaledDot&kernelWidth=0.5&dotInput=encoding',
   'scoring=scaledDot&dotInput=number',
-  'scoring=additive&kernelWidth=0.5&additiveWeights=byHand',
   'scoring=additive&additiveWeights=random&additiveSeed=7',
 ]) {
   test(`the figure shows the weights of its settings: ${options}`, async () => {
