@@ -187,6 +187,7 @@ for (const { isBroken, ...shows } of [
     words: ['gehen', 'Fuß', 'gehen', 'Fuß', 'gehen', 'Fuß'],
     last: /: after layer 1, the most .* “Fuß” with probability 50\s%\. Then come “gehen” \(25\s%\)\.$/,
     // The sum of the six smallest parts is larger than every part.
+    circuits: /^In head 2 of layer 1, the query of “zu” matches “Fuß” best/,
     score:
       /^The score of “gehen” is 82\.63\. The largest part is layer 30, feed-forward, with \+4\.63\.$/,
   },
@@ -200,6 +201,7 @@ for (const { isBroken, ...shows } of [
     ],
     words: ['Fuß', 'Fuß', 'Fuß', 'Fuß', 'Fuß', 'NaN'],
     last: /: after layer 1, the model’s output is not a number\.$/,
+    circuits: /^Some of these values are not numbers/,
     score: /^The model’s output is not a number/,
   },
 ]) {
@@ -222,6 +224,9 @@ for (const { isBroken, ...shows } of [
     const cells = heatmap(lens, /^The most probable/);
     for (const key of ['ArrowDown', 'PageDown', 'End']) await cells.press(key);
     await matches(() => lens.locator('[id$="-readout"]').innerText(), shows.last);
+    const circuits = page.locator('#circuits');
+    await circuits.scrollIntoViewIfNeeded();
+    await matches(() => circuits.locator('[data-summary]').textContent(), shows.circuits);
     const contributions = page.locator('#contributions');
     await contributions.scrollIntoViewIfNeeded();
     await matches(() => contributions.locator('[data-summary]').textContent(), shows.score);

@@ -25,7 +25,7 @@ test('the page works from a folder without other origins, errors or messages', a
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
 const partOf = (file) =>
   /** @type {any} */ (
-    /[\\/](Walk|[Ww]all|[Ll]ens|[Cc]ompare|programs|picture|outlines|training|models|language|tokenizers|hub|[Oo]wn|[Ii]nvent)/
+    /[\\/](Walk|[Ww]all|[Ll]ens|[Cc]ompare|[Cc]ircuits|programs|picture|outlines|training|models|language|tokenizers|hub|[Oo]wn|[Ii]nvent)/
       .exec(file.slice(dist.length))?.[1]
       .toLowerCase()
       .replace('tokenizers', 'language') ?? 'page'
@@ -77,6 +77,8 @@ test('the figures of what each layer adds load few additional bytes', (context) 
   assertSmall(context, 'lens'));
 test('comparing two sentences loads few additional bytes', (context) =>
   assertSmall(context, 'compare'));
+test('the figure of what a head looks for loads few additional bytes', (context) =>
+  assertSmall(context, 'circuits'));
 test('inventing an encoding loads few additional bytes', (context) =>
   assertSmall(context, 'invent'));
 test('exporting pictures loads few additional bytes', (context) => assertSmall(context, 'picture'));

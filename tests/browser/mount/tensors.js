@@ -91,6 +91,9 @@ export const losses = [
 const likely = (label, probability) => ({ id: label.length, label, probability });
 const [log2, known] = [Math.LN2, [likely('Fuß', 0.5), likely('gehen', 0.25)]];
 
+/** Different tokens may have the same label. */
+const scored = [0.5, -0.25].map((value, id) => ({ id, label: 'Fuß', value }));
+
 /**
  * A model's answers for the figures: one set of numbers, and one set in which some results are not
  * numbers.
@@ -100,6 +103,7 @@ const [log2, known] = [Math.LN2, [likely('Fuß', 0.5), likely('gehen', 0.25)]];
  *   next: Omit<import('../../../web/src/models/model.js').Next, 'at'>,
  *   lens: import('../../../web/src/models/model.js').LensAnswer,
  *   contributions: import('../../../web/src/models/model.js').ContributionsAnswer,
+ *   circuits: import('../../../web/src/models/model.js').CircuitsAnswer,
  * }>}
  */
 export const answers = {
@@ -126,6 +130,10 @@ export const answers = {
       candidates: known.map((each) => ({ ...each, text: each.label })),
     },
     lens: { first: 0, layers: [Array(3).fill([known[1]]), Array(3).fill(known)] },
+    circuits: {
+      matches: { most: scored, least: scored },
+      promotes: { most: scored, least: scored },
+    },
     contributions: {
       ...{ chosen: known[1], likely: known, total: 82.625 },
       parts: Array.from({ length: 30 }, (_, layer) => ({
@@ -159,6 +167,7 @@ export const answers = {
     },
     lens: { first: 0, layers: [Array(3).fill(known), [known, known, []]] },
     contributions: { chosen: null, likely: [], total: NaN, parts: [] },
+    circuits: { matches: null, promotes: { most: scored, least: [] } },
   },
 };
 

@@ -71,7 +71,7 @@ import { Kept } from '../work/kept.js';
  *
  * @typedef {Pick<Given, import('../core/sentence.js').Name>} Chosen the settings
  *
- * @typedef {'next' | 'change' | 'rank' | 'lens' | 'contributions' | 'compare' | 'patch' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
+ * @typedef {'next' | 'change' | 'rank' | 'lens' | 'contributions' | 'circuits' | 'compare' | 'patch' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
  * @typedef {{ signal: AbortSignal, onProgress?: (progress: any) => void }} Answering
  * @typedef {{ ids: number[], place: number, count: number, temperature: number, topK: number, seed:
  *   number, pair?: import('../core/sentence.js').Pair }} Writing place: index of the first new token
@@ -128,6 +128,22 @@ import { Kept } from '../work/kept.js';
  * @property {Named[]} likely the most probable tokens
  * @property {number} total the logit
  * @property {import('../core/contributions.js').Part[]} parts
+ *
+ * @typedef {object} CircuitsGiven
+ * @property {number} token id of the token
+ * @property {number} layer
+ * @property {number} head
+ * @property {string} encoding
+ * @property {number} query the token's position
+ * @property {number} key position of the keys, at most `query`
+ * @property {number} drawn number of tokens to list
+ * @typedef {Named & { value: number }} Scored
+ * @typedef {{ most: Scored[], least: Scored[] }} Extremes the tokens with the largest scores, the
+ *   largest first, and with the smallest scores, the smallest first
+ * @typedef {object} CircuitsAnswer
+ * @property {Extremes | null} matches by the score of the token's query with their keys; null if a
+ *   score is not a number
+ * @property {Extremes | null} promotes by what the token's value adds to their logits
  *
  * @typedef {object} RankAnswer
  * @property {{ id: number, label: string, before: number }} chosen the followed token and its

@@ -10,6 +10,7 @@ import test from 'node:test';
 import { lanes } from '../../../tests/lanes.js';
 import { alignmentCode } from '../figures/alignment/code.js';
 import { attentionCode } from '../figures/attention/code.js';
+import { circuitsCode } from '../figures/circuits/code.js';
 import { compareCode } from '../figures/compare/code.js';
 import { costsPrograms } from '../figures/costs/code.js';
 import { decoderCacheCode } from '../figures/decoderCache/code.js';
@@ -224,6 +225,10 @@ compare(
 compare(
   'contributions',
   everyLanguage((given, model) => contributionsCode({ ...given, target: 5 }, model)),
+);
+compare(
+  'circuits',
+  everyLanguage((given, model) => circuitsCode({ ...given, query: 2, key: 1 }, model)),
 );
 compare('orderLoss', everyLanguage(lossCode));
 compare('wall', {

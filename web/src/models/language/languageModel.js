@@ -154,6 +154,20 @@ export class LanguageModel {
   }
 
   /**
+   * The rows that the first layer reads if tokens are at a position.
+   * @param {ArrayLike<number>} ids
+   * @param {number | null} start the position of all tokens; null to leave positions out
+   * @returns {Tensor} (n, E)
+   */
+  embedAt(ids, start) {
+    const x = this.embed(ids);
+    if (start === null || this.rotary) return x;
+    const { dModel, base } = this.config;
+    const { data: p } = this.#attn.sinusoidalEncoding({ start, length: 1, dModel, base });
+    return { data: x.data.map((value, i) => value + p[i % dModel]), shape: x.shape };
+  }
+
+  /**
    * The vectors that positions add to the embeddings, (n, E). For rotary positions: sines and
    * cosines of the angles by which they rotate each pair of a head's columns, (n, D).
    * @param {number} length

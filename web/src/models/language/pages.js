@@ -2,10 +2,12 @@ import { randomLcg } from 'd3-random';
 import { Block } from '../../core/block.js';
 import { knockOutOf } from '../../core/cuts.js';
 import { exclusionOf } from '../../core/exclusion.js';
+import { describedLayer } from '../../core/layer.js';
 import { ablateOf } from '../../core/silence.js';
 import { written } from '../../drawing/numbers.js';
 import { Kept } from '../../work/kept.js';
 import { changeAnswer, contributed, ranked } from '../changes.js';
+import { circuits } from '../circuits.js';
 import { lensRows } from '../lensRows.js';
 import { Layered, mostHere, sized } from '../model.js';
 import { comparison, patched } from '../patching.js';
@@ -264,6 +266,33 @@ export class Pages extends Layered {
     const options = { positions: given.encoding !== 'none' };
     return contributed(this.#changeable(given), given, (id) =>
       this.model.contributions(given.ids, id, options),
+    );
+  }
+
+  /**
+   * The tokens that a head's query matches, and the tokens that its value promotes.
+   * @param {import('../model.js').CircuitsGiven} given
+   */
+  circuits({ layer: at, encoding, ...given }) {
+    const { model } = this;
+    const { vocabularySize, dModel, numHeads: heads } = this.config;
+    const positions = encoding !== 'none';
+    const layer = model.block(at, positions);
+    return circuits(
+      this.attn,
+      {
+        ...{ layer, vocabularySize },
+        described: describedLayer({ dModel, heads, normFirst: true }),
+        parameter: (name) => layer.parameter(name),
+        rows: (begin, end, position) => {
+          const ids = Int32Array.from({ length: end - begin }, (_, i) => begin + i);
+          return model.embedAt(ids, positions ? position : null);
+        },
+        unembed: (x) => model.unembed(x),
+        turned: positions && model.rotary ? dModel / heads : 0,
+        label: (id) => this.tokens.label(id, [given.token]),
+      },
+      given,
     );
   }
 

@@ -13,7 +13,7 @@ import { pairTexts } from '../../texts/pair.js';
 /** @typedef {import('../model.js').Model} Model */
 /** @typedef {import('../model.js').Predicts} Predicts */
 /** @typedef {import('../model.js').Given} Given */
-/** @typedef {'encode' | 'next' | 'change' | 'rank' | 'lens' | 'contributions' | 'compare' | 'patch' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
+/** @typedef {'encode' | 'next' | 'change' | 'rank' | 'lens' | 'contributions' | 'circuits' | 'compare' | 'patch' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
 
 /** The programs in ownPrograms.js. */
 const programs = [

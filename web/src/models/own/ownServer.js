@@ -10,6 +10,7 @@ import { changeAnswer, contributed, ranked } from '../changes.js';
 import { lastRows, lensRows, listed } from '../lensRows.js';
 import { comparison, patched } from '../patching.js';
 import { checkRows } from './checkRows.js';
+import { ownCircuits } from './circuits.js';
 import { EncoderDecoder } from './encoderDecoder.js';
 import { editedBy } from './ownEdit.js';
 import { likeliest, NextTokens } from './ownNext.js';
@@ -370,6 +371,16 @@ export class OwnModel {
   contributions(given) {
     const { ids } = given;
     return contributed(this.#changeable(ids), given, (id) => this.#model.contributions(ids, id));
+  }
+
+  /**
+   * The tokens that a head's query matches, and the tokens that its value promotes.
+   * @param {import('../model.js').CircuitsGiven} given
+   */
+  circuits(given) {
+    return ownCircuits(this.#attn, this.#model, given, (id) =>
+      this.#tokens.label(id, [given.token]),
+    );
   }
 
   /**

@@ -54,6 +54,12 @@ export const properties = {
   cutToken: integer(-1, { min: -1, max: 2 ** 31 - 1 }),
   /** The locked cell of the logit lens: a token and a layer. */
   lensCell: cell(127),
+  /**
+   * The token whose query and value are shown (−1 for the last token), and the position of the keys (−1
+   * for the position before it).
+   */
+  circuitQuery: integer(-1, { min: -1, max: maxCuttable - 1 }),
+  circuitKey: integer(-1, { min: -1, max: maxCuttable - 1 }),
   /** The silenced parts of the model, and the numbers that replace their outputs. */
   silenced: modelParts(maxSilenced, { layers: 128, heads: 128 }),
   silenceBy: choice(/** @type {'mean' | 'zero'} */ ('mean'), ['mean', 'zero']),
