@@ -36,7 +36,7 @@ const chosen = (page) =>
   page.locator('#walk [aria-pressed="true"]').evaluate((element) => element.textContent?.trim());
 
 test('the walk is offered in the first view, and keys start, step through and leave it with the right focus', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   const start = page.getByRole('button', { name: 'Follow one word' });
   const { y, height } = /** @type {{ y: number, height: number }} */ (await start.boundingBox());
   assert.ok(y + height < 900, String(y));
