@@ -103,3 +103,6 @@ export const percent = (share) =>
       : share >= 0.001
         ? `${(100 * share).toFixed(1)}\u00a0%`
         : '< 0.1\u00a0%';
+
+/** Formats a fraction as a percentage without decimals. @param {number} share */
+export const wholePercent = (share) => `${Math.round(100 * share)} %`;

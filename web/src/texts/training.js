@@ -1,3 +1,4 @@
+import { wholePercent } from '../drawing/numbers.js';
 import { usedParameters } from '../invention/parameters.js';
 import { schemeTitles } from './schemes.js';
 
@@ -209,8 +210,6 @@ export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, 
 
 /** @param {import('../training/saved.js').Saved} saved */
 function descriptionOf({ worlds, positions, written, heads, layers, causal, decoder }) {
-  const of = (/** @type {number} */ count, /** @type {string} */ thing) =>
-    `${count} ${thing}${count === 1 ? '' : 's'}`;
   const names = worlds.map((world) => worldTexts[world].short);
   return [
     names.length > 1 ? `${names.slice(0, -1).join(', ')} or ${names.at(-1)}` : names[0],
@@ -218,8 +217,8 @@ function descriptionOf({ worlds, positions, written, heads, layers, causal, deco
     ...(positions && decoder !== 'recurrent'
       ? [schemeNames[positions].long + (written ? ` (${formulasOf(written)})` : '')]
       : []),
-    ...(heads && decoder !== 'recurrent' ? [of(heads, 'head')] : []),
-    of(layers, 'layer'),
+    ...(heads && decoder !== 'recurrent' ? [counted(heads, 'head')] : []),
+    counted(layers, 'layer'),
     ...(causal === undefined || decoder ? [] : [causal ? 'looks back only' : 'looks everywhere']),
   ].join(', ');
 }
@@ -231,8 +230,6 @@ const formulasOf = (written) =>
     ...(written.bias.trim() ? [`b = ${written.bias}`] : []),
     ...usedParameters(written).map(({ name, value }) => `${name} = ${value}`),
   ].join(', ');
-
-const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
 
 /** @param {number} count @param {'head' | 'layer'} thing */
 export const counted = (count, thing) => `${count} ${thing}${count === 1 ? '' : 's'}`;
@@ -350,13 +347,13 @@ export const runFigure = {
   /** @param {string} title @param {string} values */
   chart: (title, values) => `${title}: ${values}`,
   /** @param {number} share */
-  right: (share) => `${percent(share)} right`,
+  right: (share) => `${wholePercent(share)} right`,
   /** @param {number} step @param {{ name: string, what: string, accuracy?: number }[]} lanes */
   summary: (step, lanes) =>
     `After ${step} steps: ${lanes
       .map(
         ({ name, what, accuracy }) =>
-          `lane ${name}, ${what}: ${accuracy === undefined ? 'not trained yet' : `${percent(accuracy)} of the answers right`}`,
+          `lane ${name}, ${what}: ${accuracy === undefined ? 'not trained yet' : `${wholePercent(accuracy)} of the answers right`}`,
       )
       .join('; ')}.`,
   pace: {
@@ -378,7 +375,7 @@ export const learnedFigure = {
   /** @param {string} lane */
   says: (lane) => `${lane} says`,
   /** @param {number} probability */
-  sure: (probability) => `${percent(probability)} sure`,
+  sure: (probability) => `${wholePercent(probability)} sure`,
   /** @param {number} right @param {number} asked */
   of: (right, asked) => `${right} of ${asked}`,
   /** @param {string} lane */
@@ -413,7 +410,7 @@ export const longerFigure = {
     `After ${step} steps on ${trained} ${unit}: ${lanes
       .map(
         ({ name, what, right }) =>
-          `lane ${name}, ${what}: ${right?.map(({ size, share }) => `${percent(share)} right with ${size}`).join(', ') ?? 'not known'}`,
+          `lane ${name}, ${what}: ${right?.map(({ size, share }) => `${wholePercent(share)} right with ${size}`).join(', ') ?? 'not known'}`,
       )
       .join('; ')}.`,
   nothing: 'Nothing has been learned yet.',
