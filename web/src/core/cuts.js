@@ -15,7 +15,7 @@
  * @param {number} layer
  * @param {number} head
  */
-export const appliesTo = (cut, layer, head) =>
+const appliesTo = (cut, layer, head) =>
   (cut.layer === null || cut.layer === layer) && (cut.head === null || cut.head === head);
 
 /**

@@ -29,7 +29,7 @@ function propertiesOf(css, selector) {
 }
 
 /** The page's colours, each as a variable that users can set on the element. */
-export function palette() {
+function palette() {
   const css = `\n${readFileSync(join(web, 'src/first.css'), 'utf8')}`;
   const dark = propertiesOf(css, ":root[data-theme='dark']");
   const lines = [...propertiesOf(css, ':root')].map(

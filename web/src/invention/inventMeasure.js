@@ -99,7 +99,7 @@ function differenceOf(attn, a, b) {
  * @param {number} n
  * @returns {Profile}
  */
-export function profileOf(attn, data, n) {
+function profileOf(attn, data, n) {
   const diagonals = 2 * n - 1;
   const lengths = Int32Array.from({ length: diagonals }, (_, at) => n - Math.abs(at - (n - 1)));
   const padded = new Float32Array(diagonals * n);
@@ -206,7 +206,7 @@ const leastNew = 1e-5;
  * @param {Tensor} x (n, d)
  * @param {number} shift δ
  */
-export function residualOf(attn, x, shift) {
+function residualOf(attn, x, shift) {
   const [rows, d] = x.shape;
   const n = rows - shift;
   /** @type {{ data: Float32Array, shape: number[] }} */

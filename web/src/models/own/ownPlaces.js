@@ -3,6 +3,7 @@
 import { product } from '../../core/product.js';
 import { coarse, matrixOf } from '../../drawing/matrix.js';
 import { components } from './components.js';
+import { addedPlaces } from './ownOrder.js';
 import { spectrum } from './spectrum.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
@@ -102,4 +103,26 @@ export function turnings(attn, model) {
     found.push({ layers: [layer], frequencies, attentionFactor, without, rule });
   });
   return { turnings: found };
+}
+
+/**
+ * If positions are added to embeddings, the added rows, (n, E). If positions rotate queries and
+ * keys, the sines and cosines of the angles for a head's pairs of columns in a layer, (n, D).
+ * @param {import('attn').Attn} attn
+ * @param {import('attn').LanguageModel} model
+ * @param {number} length
+ * @param {number} layer
+ * @returns {Tensor | null}
+ */
+export function positionsOf(attn, model, length, layer) {
+  const added = addedPlaces(attn, model, length);
+  const frequencies = model.rotaryFrequencies(layer, length)?.frequencies;
+  if (added || !frequencies) return added;
+  const columns = 2 * frequencies.length;
+  const data = Float32Array.from({ length: length * columns }, (_, i) => {
+    const column = i % columns;
+    const angle = Math.floor(i / columns) * frequencies[column >> 1];
+    return column % 2 ? Math.cos(angle) : Math.sin(angle);
+  });
+  return { data, shape: [length, columns] };
 }

@@ -15,8 +15,8 @@ import { EncoderDecoder } from './encoderDecoder.js';
 import { editedBy } from './ownEdit.js';
 import { likeliest, NextTokens } from './ownNext.js';
 import { opened } from './ownOpen.js';
-import { addedPlaces, lossesOf, orderedBy } from './ownOrder.js';
-import { learnedPlaces, turnings } from './ownPlaces.js';
+import { lossesOf, orderedBy } from './ownOrder.js';
+import { learnedPlaces, positionsOf, turnings } from './ownPlaces.js';
 import { howOf, stagesOf } from './ownStages.js';
 
 /** @typedef {import('attn').ModelsAttn} ModelsAttn */
@@ -188,7 +188,7 @@ export class OwnModel {
     const stream = (/** @type {number} */ layer) => this.#stream(ids, exclusion, layer);
     const normalized = () =>
       this.#layer(ids, exclusion, at, ['norm1.output'], {}).intermediates['norm1.output'];
-    const positions = () => this.#positions(ids.length, at);
+    const positions = () => positionsOf(this.#attn, this.#model, ids.length, at);
     // These are getters, because each one needs a pass through the model, and most tasks read only
     // some of them.
     return {
@@ -449,27 +449,5 @@ export class OwnModel {
       isSpecial: (id) => this.#tokens.isSpecial(id),
       weights: (ids, exclusion, layer) => this.#layer(ids, exclusion, layer).weights,
     };
-  }
-
-  /**
-   * If positions are added to embeddings, the added rows, (n, E). If positions rotate queries and
-   * keys, the sines and cosines of the angles for a head's pairs of columns in a layer, (n, D).
-   * @param {number} length
-   * @param {number} layer
-   * @returns {Tensor | null}
-   */
-  #positions(length, layer) {
-    const added = addedPlaces(this.#attn, this.#model, length);
-    if (added) return added;
-    const turning = this.#model.rotaryFrequencies(layer, length);
-    if (!turning) return null;
-    const { frequencies } = turning;
-    const columns = 2 * frequencies.length;
-    const data = Float32Array.from({ length: length * columns }, (_, i) => {
-      const column = i % columns;
-      const angle = Math.floor(i / columns) * frequencies[column >> 1];
-      return column % 2 ? Math.cos(angle) : Math.sin(angle);
-    });
-    return { data, shape: [length, columns] };
   }
 }
