@@ -118,13 +118,31 @@ LanguageModel::LanguageModel(const LanguageModelOptions& options, Context& conte
   add_intermediates({"embedded"});
 }
 
-void LanguageModel::forward(const IdView& ids, const Tensor& logits, const LanguageModelCall& call,
-                            Context& context) const {
+void LanguageModel::check_ids(const IdView& ids) const {
   if (ids.rank() != 1 && ids.rank() != 2) {
     validation::fail_shape("ids", ids.shape(), {"rank 1 (N) or 2 (B, N)"});
   }
   validation::require_data("ids", ids);
   if (!embedding_) fail_missing("ids", "an embedding");
+}
+
+void LanguageModel::check_call(std::span<const std::int64_t> tokens,
+                               const LanguageModelCall& call) const {
+  if (call.token_types.rank() != 0) {
+    if (!token_types_) fail_missing("token_types", "a table of token types");
+    validation::require_same_shape("token_types", call.token_types.shape(), tokens);
+  }
+  if (!call.attention.cu_seqlens.is_none() && (positions_ || sinusoidal_) &&
+      call.positions.is_none()) {
+    validation::fail_value("cu_seqlens", "some sequences without positions",
+                           {"positions that restart in each sequence, because this model adds "
+                            "positions to its tokens"});
+  }
+}
+
+void LanguageModel::forward(const IdView& ids, const Tensor& logits, const LanguageModelCall& call,
+                            Context& context) const {
+  check_ids(ids);
   run(ids, {}, logits, call, context);
 }
 
@@ -248,28 +266,15 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
     validation::require_data("pooled", call.pooled);
     validation::require_at_least("ids", length, 1);
   }
-  const IdView& types = call.token_types;
-  if (types.rank() != 0) {
-    if (!token_types_) fail_missing("token_types", "a table of token types");
-    const std::int64_t shape[] = {batch, length};
-    validation::require_same_shape("token_types", types.shape(),
-                                   std::span(shape).subspan(batched ? 0 : 1));
-  }
+  const std::int64_t tokens[] = {batch, length};
+  check_call(std::span(tokens).subspan(batched ? 0 : 1), call);
   if (!call.caches.empty() && !options_.causal) {
     validation::fail(ErrorCode::kUnsupported, "caches", {"caches"},
                      {"none; tokens of this model also attend to later tokens"});
   }
-
-  if (!call.attention.cu_seqlens.is_none()) {
-    if ((positions_ || sinusoidal_) && call.positions.is_none()) {
-      validation::fail_value("cu_seqlens", "some sequences without positions",
-                             {"positions that restart in each sequence, because this model adds "
-                              "positions to its tokens"});
-    }
-    if (!call.pooled.is_none()) {
-      validation::fail_value("cu_seqlens", "some sequences",
-                             {"none, because the pooler reads only the first token"});
-    }
+  if (!call.attention.cu_seqlens.is_none() && !call.pooled.is_none()) {
+    validation::fail_value("cu_seqlens", "some sequences",
+                           {"none, because the pooler reads only the first token"});
   }
   check_no_cache(call.interventions, !call.caches.empty());
   IntermediateWriter writer(*this, call.intermediates, batched, call.interventions);
@@ -299,10 +304,10 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   if (positions_) add_positions(ids, x, call, past, context);
   if (sinusoidal_) add_sinusoids(x, call.positions, past, context);
   if (token_types_) {
+    const IdView& types = call.token_types;
     const std::int64_t zero = 0;
     const std::int64_t none[] = {0, 0};
-    const std::int64_t shape[] = {batch, length};
-    const IdView all_zero(TensorView<const std::int64_t>(&zero, shape, none));
+    const IdView all_zero(TensorView<const std::int64_t>(&zero, tokens, none));
     const bool are_given = types.rank() != 0;
     token_types_->forward(are_given ? types : all_zero, are_given ? as_ids(extra) : extra, context);
     add(x, extra, x, run);

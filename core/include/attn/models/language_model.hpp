@@ -28,6 +28,8 @@
 namespace attn {
 
 class IntermediateWriter;
+class Tape;
+class Variable;
 
 /// The options of a LanguageModel: its stack of layers, and the layers before and after the stack.
 /// load_language_model() derives them from a model's files.
@@ -176,6 +178,21 @@ class ATTN_API LanguageModel : public Module {
   void forward(const ConstTensor& x, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
+  /// Like forward() for ids, but records the computation on `tape` and returns the logits of all
+  /// tokens, (B, N, V) or (N, V). They are bit-identical to the logits of forward(). The weights
+  /// must be float32.
+  ///
+  ///   attn::Variable logits = model.forward(tape, ids);
+  ///   tape.backward(attn::cross_entropy(logits, targets));
+  ///   optimizer.step(tape);
+  ///
+  /// The call may only set attention, token_types and, unless the model adds positions to its
+  /// tokens, positions. Throws kUnsupported if the model has no embedding or no output layer, or if
+  /// the weights have another type. Throws kInvalidArgument if the call sets another option, or if
+  /// the ids contain options().padding_id. May also throw kShapeMismatch, kSizeOverflow or
+  /// std::bad_alloc.
+  Variable forward(Tape& tape, const IdView& ids, const LanguageModelCall& call = {}) const;
+
   /// Applies only the final norm and the output layer: computes the logits that the model would
   /// give if `x`, (B, N, E) or (N, E), were the output of its last layer. `logits` is (B, N, V) or
   /// (N, V). For the output of an earlier layer, e.g. the intermediate "encoder.layers.3.output",
@@ -207,7 +224,12 @@ class ATTN_API LanguageModel : public Module {
                                      Context& context = Context::default_context()) const;
 
  private:
-  /// Implements both forward() functions. Either `ids` or `x` is none.
+  ATTN_LOCAL void check_ids(const IdView& ids) const;
+  /// Checks the options of a call that do not depend on its results. `tokens` is the shape of the
+  /// ids.
+  ATTN_LOCAL void check_call(std::span<const std::int64_t> tokens,
+                             const LanguageModelCall& call) const;
+  /// Implements the forward() functions for tensors. Either `ids` or `x` is none.
   void run(const IdView& ids, const ConstTensor& x, const Tensor& logits,
            const LanguageModelCall& call, Context& context, bool check_overflow = true) const;
   /// Applies the layers after the final norm to `x` (B, n, E) and writes `logits` (B, n, V). `wide`
