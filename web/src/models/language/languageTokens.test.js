@@ -22,3 +22,11 @@ test('a line break is one token, and the word after it is the same token as else
   assert.deepEqual(tokens.of('was\n').tokens, ['was', '↵']);
   assert.equal(tokens.added(tokens.of('was\n').ids, [the]), ' the');
 });
+
+test('control characters are shown as their bytes, so that no label is invisible', () => {
+  const { ids } = tokens.of('a\u0001\u007f');
+  assert.deepEqual(
+    ids.map((id, i) => tokens.label(id, ids.slice(0, i))),
+    ['a', '<01>', '<7f>'],
+  );
+});

@@ -58,7 +58,7 @@ export class ModelTokens {
 
   /**
    * The label of a token, without the space before a word. A token that continues a word has a
-   * hyphen in front, and a partial character is shown as its bytes.
+   * hyphen in front. A partial character and control characters are shown as their bytes.
    * @param {number} id
    * @param {readonly number[]} before the tokens before it
    */
@@ -68,11 +68,12 @@ export class ModelTokens {
     if (raw === undefined) return `#${id}`;
     if (this.#tokenizer.isAdded(id)) return raw;
     const text = this.#text(id);
-    if (text.includes('\ufffd')) {
-      const bytes = this.#tokenizer.bytes(id);
-      return bytes ? `<${bytes.map((byte) => byte.toString(16)).join(' ')}>` : text.trim();
-    }
     const word = text.trim();
+    if (text.includes('\ufffd') || /^\p{Cc}+$/u.test(word)) {
+      const bytes = this.#tokenizer.bytes(id);
+      const hex = bytes?.map((byte) => byte.toString(16).padStart(2, '0'));
+      return hex ? `<${hex.join(' ')}>` : word;
+    }
     if (word) return this.#continues(id, before) ? `-${word}` : word;
     return text.replace(/[^\n]/g, '').replaceAll('\n', '↵') || '␣';
   }
