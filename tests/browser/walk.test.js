@@ -318,7 +318,7 @@ test('the head that attends to what followed the same word is explained, with it
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
 });
 
-test('if the division hardly affects the followed word, another word shows the effect', async () => {
+test('if one key has nearly all the weight, another word shows the division and the blend', async () => {
   const head = `weights=learned&causal=1&layer=1&head=0&text=${text}&walkWord=8`;
   const page = await site.visit(`#walk=5&${head}`);
   await matches(() => says(page), /But look at “[^”]*was/);
@@ -330,6 +330,14 @@ test('if the division hardly affects the followed word, another word shows the e
     all.map((each) => Number(each.getAttribute('data-entropy'))),
   );
   assert.ok(divided > 2 && undivided < 0.5, `${divided}, ${undivided}`);
+  // The blend of the same word follows. It consists of more than one value.
+  await button(page, 'Next').click();
+  await matches(() => says(page), /“[^”]*was[^”]*” gets 35\s% from “[^”]*by/);
+  await becomes(() => page.locator('#walk .meant').innerText(), 'was9');
+  await matches(
+    async () => (await page.locator('#walk .row .number').allInnerTexts()).join(' '),
+    /^0\.151 .* 0\.353 /,
+  );
 });
 
 test('in a sentence with split words, the walk follows a whole word and explains the pieces', async () => {

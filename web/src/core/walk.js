@@ -47,6 +47,8 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     ...{ ...exclusion, numHeads: 1, scale: 1, needWeights: true },
   });
   const rowsWithout = { data: undivided.weights.data, rows: key.rows, columns: key.rows };
+  const division = divisionOf(weights, rowsWithout, stages.masked, word);
+  const attended = columnsOf(stages.attended, head * depth, (head + 1) * depth);
   const width = given.rotary ? depth : dModel;
   const start = Math.max(0, word - mostTicks);
   return {
@@ -71,8 +73,9 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     masked: row(stages.masked).data,
     divided: shareOf(row(weights).data),
     /** The effect of the division, for this word or, if its effect here is small, for another. */
-    division: divisionOf(weights, rowsWithout, stages.masked, word),
-    blend: row(columnsOf(stages.attended, head * depth, (head + 1) * depth)),
+    division,
+    /** The head's output for the word of `division`, whose weights are spread over several keys. */
+    blend: rowOf(attended, division.word),
     shuffled: shuffledOf(attn, given, { embedding, layer, model }, word),
     /** The model's logits for the next token. */
     logits: reading ? reading.logits(word, word + 1).data : null,

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 
 import { load } from 'attn';
 
 import { smallLanguageModel } from '../../../tests/smallLanguageModel.js';
 import { LanguageModel } from '../models/language/languageModel.js';
+import { LanguageTokens } from '../models/language/languageTokens.js';
 import { untrained as settings } from '../state/properties/index.js';
 import { exclusionOf } from './exclusion.js';
 import { Embedder, encoded, layerOf } from './sentence.js';
@@ -43,6 +45,44 @@ function learned(changes = {}) {
   const layer = model.attention(given.layer, true);
   return walkOf(attn, given, { embedding, x, layer, exclusion, model, reading });
 }
+
+/** The walk through the page's first sentence, in the head that the page shows first. */
+async function opening() {
+  const file = (/** @type {string} */ name) =>
+    readFile(new URL(`../../languageModel/${name}`, import.meta.url));
+  const model = new LanguageModel(attn, new Uint8Array(await file('model.safetensors')));
+  const { tokens, ids } = new LanguageTokens(
+    JSON.parse((await file('tokenizer.json')).toString()),
+  ).of('the lady sat by the fire because the lady was tired');
+  const { dModel, numHeads: heads, base } = model.config;
+  const given = {
+    ...{ ...settings, tokens, ids, rotary: true, dModel, heads, base, layer: 1, head: 0 },
+    ...{ weights: /** @type {const} */ ('learned'), causal: true },
+  };
+  const exclusion = exclusionOf(given, ids.length);
+  const embedding = model.embed(ids);
+  const reading = model.read(embedding, { exclusion, positions: true });
+  const x = reading.layerInput(1);
+  const layer = model.attention(1, true);
+  return { tokens, walk: walkOf(attn, given, { embedding, x, layer, exclusion, model, reading }) };
+}
+
+test('in the first sentence, the weights of the word whose blend is shown are spread', async () => {
+  const { tokens, walk } = await opening();
+  const { word, division, values, blend, depth } = walk;
+  assert.deepEqual([tokens[word], tokens[division.word]], ['lady', 'was']);
+  assert.ok(walk.divided.largest > 0.9, String(walk.divided.largest));
+  const { weights, largest } = division.divided;
+  assert.ok(largest < 0.5, String(largest));
+  assert.ok(weights.filter((weight) => weight > 0.05).length >= 5, String(weights));
+  assertClose(
+    blend.data,
+    Array.from({ length: depth }, (_, c) =>
+      weights.reduce((sum, weight, j) => sum + weight * values.data[j * depth + c], 0),
+    ),
+    1e-5,
+  );
+});
 
 /** Softmax in float64. @param {number[]} scores */
 function softmax(scores) {

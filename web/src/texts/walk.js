@@ -19,13 +19,13 @@
  * @property {{ word: string, itself: boolean, weight: string, score: string, is: 'followed' | 'before' | null } | null} best
  *   the key with the largest weight; `is`: whether this key followed the same word earlier, or is
  *   just before the word
- * @property {{ word: string, weight: string, rest: string } | null} second
- *   the key with the second largest weight; `rest`: total weight of the other keys
+ * @property {{ first: Share, second: Share, rest: string } | null} blend the two largest weights of
+ *   the word whose blend is shown, and the total weight of its other keys
  * @property {string} root √D
  * @property {{ entropy: string, largest: string, slope: string }} divided
  * @property {{ entropy: string, largest: string, slope: string }} undivided
- * @property {{ softer: string } | null} sharp if the division hardly affects the word, the word of the
- *   same head to which `divided` and `undivided` belong instead
+ * @property {{ softer: string } | null} sharp if one key has nearly all the weight of the word, the
+ *   word of the same head to which `divided`, `undivided` and `blend` belong instead
  * @property {string} changed how much shuffling changes the output, with positions
  * @property {{ word: string, share: string } | null} guess
  * @property {{ word: string, share: string, guessed: boolean } | null} next the actual next word
@@ -33,6 +33,8 @@
  *   the prediction of the key with the largest weight, if this key followed the same word earlier
  * @property {number} heads number of heads in all layers
  * @property {string} vocabulary number of tokens in the vocabulary
+ *
+ * @typedef {{ word: string, weight: string }} Share a key and its weight
  *
  * @typedef {object} Step
  * @property {(facts: Facts) => string} title
@@ -130,12 +132,19 @@ export const steps = [
       ]
         .filter(Boolean)
         .join(' '),
-    more: ({ best, word }) =>
-      best?.is === 'followed'
-        ? `The first time, ${best.word} followed ${word}. This head expects the same again.`
-        : best?.is === 'before'
-          ? `${best.word} is the word just before.`
+    more: ({ best, word, sharp, divided }) =>
+      [
+        best?.is === 'followed'
+          ? `The first time, ${best.word} followed ${word}. This head expects the same again.`
+          : best?.is === 'before'
+            ? `${best.word} is the word just before.`
+            : '',
+        sharp
+          ? `Such a clear match is rare. ${sharp.softer}, in the next step, spreads its attention: its largest weight is ${divided.largest}.`
           : '',
+      ]
+        .filter(Boolean)
+        .join(' '),
     chapter: 'self-attention.weights',
     link: (number) => `Chapter ${number} shows all weights`,
   },
@@ -159,13 +168,15 @@ export const steps = [
   },
   {
     title: () => 'Values are blended',
-    says: ({ best, second, word }) =>
+    says: ({ best, sharp, blend, word }) =>
       [
         'Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight, and add up the products.',
-        best && second
-          ? `So ${word} gets ${best.weight} from ${best.word}, ${second.weight} from ${second.word} and ${second.rest} from all other words.`
-          : '',
-        `This blend is what the head has found for ${word}.`,
+        !blend
+          ? ''
+          : best && sharp
+            ? `${word} gets almost only the value of ${best.word}. But ${sharp.softer} gets ${blend.first.weight} from ${blend.first.word}, ${blend.second.weight} from ${blend.second.word} and ${blend.rest} from all other words.`
+            : `So ${word} gets ${blend.first.weight} from ${blend.first.word}, ${blend.second.weight} from ${blend.second.word} and ${blend.rest} from all other words.`,
+        `This blend is what the head has found for ${sharp?.softer ?? word}.`,
       ]
         .filter(Boolean)
         .join(' '),

@@ -32,17 +32,24 @@ export function factsOf(walk, { tokens, given, head, layers, candidates }) {
   const { word, depth, divided, division, shuffled, scores } = walk;
   const all = uncased(tokens);
   const twin = all.findIndex((token, i) => token === all[word] && i !== word);
-  const [best, second] = [...keysOf(walk, Infinity).keys].sort(
-    (a, b) => divided.weights[b] - divided.weights[a],
-  );
+  const [best] = strongest(walk);
+  // The blend may belong to another word.
+  const [first, second] = strongest(division);
   const is = kindOf(all, word, best);
-  const named = (/** @type {number} */ key) => ({
+  const named = (/** @type {number} */ key, weights = divided.weights) => ({
     // A word that occurs more than once is shown with its position.
     word:
       quoted(tokens[key]) + (all.indexOf(all[key]) < all.lastIndexOf(all[key]) ? `_{${key}}` : ''),
     itself: key === word,
-    weight: percent(divided.weights[key]),
+    weight: percent(weights[key]),
   });
+  const blendOf = (/** @type {number} */ first, /** @type {number} */ second) => {
+    const { weights } = division.divided;
+    return {
+      ...{ first: named(first, weights), second: named(second, weights) },
+      rest: percent(Math.max(0, 1 - weights[first] - weights[second])),
+    };
+  };
   const [guess] = candidates;
   const rank = candidates.findIndex(({ id }) => id === given.ids[best]);
   const next = word + 1 < tokens.length && candidates.find(({ id }) => id === given.ids[word + 1]);
@@ -55,13 +62,7 @@ export function factsOf(walk, { tokens, given, head, layers, candidates }) {
     ...{ width: given.dModel, depth, head: head + 1, layer: given.layer + 1, layers: layers ?? 1 },
     hidden: given.causal,
     best: best === undefined ? null : { ...named(best), score: decimals(scores[best], 1), is },
-    second:
-      second === undefined
-        ? null
-        : {
-            ...named(second),
-            rest: percent(Math.max(0, 1 - divided.weights[best] - divided.weights[second])),
-          },
+    blend: second === undefined ? null : blendOf(first, second),
     root: brief(Math.sqrt(depth)),
     ...{ divided: spreadOf(division.divided), undivided: spreadOf(division.undivided) },
     sharp: division.word === word ? null : { softer: named(division.word).word },
@@ -74,6 +75,13 @@ export function factsOf(walk, { tokens, given, head, layers, candidates }) {
     vocabulary: count(candidates.length),
   };
 }
+
+/**
+ * Returns the visible keys of a word, the largest weight first.
+ * @param {Parameters<typeof keysOf>[0]} row
+ */
+const strongest = (row) =>
+  [...keysOf(row, Infinity).keys].sort((a, b) => row.divided.weights[b] - row.divided.weights[a]);
 
 /**
  * Returns 'before' if the token with the largest weight is directly before the word, 'followed' if
