@@ -33,6 +33,31 @@ test('on a phone a tap elsewhere closes the settings', async () => {
   await page.locator('[aria-label=Settings][aria-expanded=false]').waitFor();
 });
 
+test('on a phone no sources are between a text and its figure', async () => {
+  for (const chapter of ['pooling', 'self-attention']) {
+    const page = await site.visit(`#at=${chapter}`, phone);
+    const here = page.locator(`[id="${chapter}"]`);
+    const sources = here.getByRole('list', { name: 'Sources' });
+    await becomes(() => sources.count(), 1, chapter);
+    await becomes(
+      () =>
+        here.evaluate((element) => {
+          const order = '.takeaway, ul[aria-label="Sources"]';
+          const last = [...element.querySelectorAll(order)].filter((each) =>
+            each.checkVisibility(),
+          );
+          return last.map((each) => each.tagName);
+        }),
+      ['DIV', 'UL'],
+      chapter,
+    );
+    // A wide window has a margin for them.
+    await page.setViewportSize({ width: 1024, height: 768 });
+    await becomes(() => here.locator('.margin').getByRole('list').first().isVisible(), true);
+    await becomes(() => here.locator('.sources').isVisible(), false);
+  }
+});
+
 test('on a phone the costs have their formulas, within the window', async () => {
   const page = await site.visit('#at=architectures.costs', phone);
   const formulas = page.locator('#costs .formula');
