@@ -168,7 +168,7 @@ test('a locked cell that the sentence no longer has does not block the figure', 
 test('dragging excludes cells, and the keyboard includes them again', async () => {
   const page = await site.visit(`#${text}`);
   const map = weightsMap(page);
-  await page.getByRole('switch', { name: 'paint cells out' }).check();
+  await page.getByRole('switch', { name: 'mask single cells' }).check();
   await map.scrollIntoViewIfNeeded();
   await settled(page);
   const box = /** @type {{ x: number, y: number, width: number }} */ (await map.boundingBox());

@@ -4,7 +4,7 @@ export const texts = {
   lead: [
     'How warm was it at noon? You have readings from ten o’clock, two o’clock and midnight. You would not take the plain mean of all three, because the readings near noon tell you more. Attention is an average of this kind, one that chooses.',
     'Your question, noon, is the [query]. Each reading has a [key] (the hour by which it is found) and a [value] (the temperature that it hands over). The [score] says how well a query and a key go together. Scores become [attention weights|weight], which add up to one. This is usually done by [softmax], which raises e to the power of each score and divides by the sum of all these powers. Finally each value is multiplied by its weight, and the products are added up. The values have been *pooled*.',
-    'Below, keys and values are the x and y of some points: the dashed curve plus random noise. The query asks for the y at an x between them. (Nadaraya and Watson each found this oldest form of attention in 1964.) The *error* says how far the estimated curve is from the dashed one. Drag a point, or move along the curve to see which points have a say in it.',
+    'Below, keys and values are the x and y of some points: the dashed curve plus random noise. The query asks for the y at an x between them. In the formula, a is the score. (Nadaraya and Watson each found this oldest form of attention in 1964.) The *error* says how far the estimated curve is from the dashed one. Drag a point, or move along the curve to see which points have a say in it.',
   ],
   predict: {
     question:
@@ -31,7 +31,7 @@ export const texts = {
     `The strongest of your ${count} points has ${narrow} of the weight with σ = 0.02, and ${wide} with σ = 5 (averaged over the curve).`,
   others: 'Four other ways to weigh the points',
   after:
-    'From the next chapter on, keys belong to words instead of points on a line, and query and key are compared by a [dot product], which is large if two vectors point the same way.',
+    'From the next chapter on, keys belong to words instead of points on a line. Query and key are rows of numbers, and the score is their [dot product]: multiply matching numbers, and add up the products.',
   takeaway: 'Attention is a weighted average whose weights come from comparing a query with keys.',
 };
 

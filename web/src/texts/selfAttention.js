@@ -6,9 +6,9 @@ export const texts = {
 
   embedding: {
     learned: (/** @type {{ d: number, layer: number, bytes: boolean }} */ { d, layer, bytes }) => [
-      `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word first becomes a [vector], a row of ${d} numbers (or [dimensions|dimension]). This row is the word’s [embedding]. It was learned from novels, the Bible and examples from a dictionary.`,
+      `In *self*-attention, each word of a sentence looks at the others. A computer works on numbers, so each word first becomes a [vector], a row of ${d} numbers (or [dimensions|dimension]). The model has learned such a row for each word, its [embedding].`,
       [
-        'Common words have their own rows. Other words are split into pieces. Words and pieces are called [tokens|token].',
+        'Rare words are split into pieces. Words and pieces are called [tokens|token].',
         ...(bytes ? ['A character without a row is split into its bytes, such as <e6>.'] : []),
         'A model has several [layers|layer], one after the other.',
         layer === 1
@@ -19,7 +19,7 @@ export const texts = {
       ].join(' '),
     ],
     spelled: (/** @type {{ d: number }} */ { d }) => [
-      `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word, or [token], first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding].`,
+      `In *self*-attention, each word of a sentence looks at the others. A computer works on numbers, so each word, or [token], first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding].`,
       'A model learns these numbers. Nothing is learned here, so the page takes them from the spelling. The word “walk” contains the runs of letters “wa”, “al”, “lk”, “wal”, “alk” and “walk”, and a few more that mark where the word begins or ends. Each run has a random vector, which a [hash] picks, and “walk” is the sum of these vectors. “walked” has most of these runs too, so the two vectors are close together.',
     ],
   },
@@ -27,7 +27,7 @@ export const texts = {
     added:
       'A second row, P, is added to the row of each word. P encodes the word’s position. Chapter 4 explains how. For now it is enough that every position has a row of its own.',
     turned:
-      'An embedding does not say where its word is. The position enters later, when words are compared. Chapter 5 shows how.',
+      'An embedding does not say where its word is. The position enters later, when words are compared (chapter 5).',
     none: 'Nothing says where a word is, because positions are off.',
   },
   halfEmpty:
@@ -46,12 +46,16 @@ export const texts = {
       again
         ? `Suppose “${again.word}” wants to know what followed it last time. In your sentence the answer is “${again.followed}”. How can it find that?`
         : 'Suppose a word wants to know what followed it last time. How can it find that?',
-      'Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. Attention has a vector for each of the three. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over.',
+      'In a library you come with a question, read the spines of the books, and take home what is inside one. Attention has a vector for each of the three. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over.',
       again && heads
         ? `Several parts of a layer, its [heads|head], look at the words at the same time. Here head ${heads.previous.head + 1} of layer ${heads.previous.layer + 1} looks at the previous word, and so writes “I follow ${again.word}” into “${again.followed}”. In layer ${heads.followed.layer + 1}, head ${heads.followed.head + 1} makes the key of “${again.followed}” from this note, and the query of “${again.word}” asks for it.`
         : 'In a trained model, one head notes in each word which word it follows, and a head of a later layer looks for this note.',
     ].join(' '),
-    `Query, key and value are made from the same row of X by three matrices (tables of numbers), the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of them has a question. A vector is also most like itself, so most words would look at themselves. And a book is found by its title but read for its text.`,
+    'All three are made from the same row of X by three matrices (tables of numbers), the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of them has a question. A vector is also most like itself, so most words would look at themselves. And a book is found by its title but read for its text.',
+  ],
+  weights: [
+    'A word’s query meets every key. Their [dot product] is the score of the pair. The longer the vectors, the larger the scores, so each score is divided by √D, where D is the length of a query. Then [softmax] turns each row of scores into the weights W. In the formula, Q contains the queries as rows, and K the keys. QK^{⊤} contains the scores of all pairs (⊤ swaps rows and columns, so that each query meets each key).',
+    'A [mask] hides words. It sets a score to minus infinity. e to that power is 0, so the hidden word gets a weight of 0, and the others share all the attention. Try a mask, or choose another head. Each head has its own queries, keys and values, because a word has more than one thing to find out, and in one row of weights, whatever goes to one word is taken from the others.',
   ],
   alike:
     'For now, the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
@@ -83,8 +87,7 @@ export const texts = {
     `In head ${head}${masked ? ', without a mask' : ''}, ${one} in your sentence gives ${other} ${there}, and ${other} gives ${one} ${back}.`,
 
   heads: (/** @type {{ d: number, D: number }} */ { d, D }) => [
-    `A word has more than one thing to find out: what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer has several heads, each with its own queries, keys and values. They add hardly any work, because they divide a word’s ${d} numbers (the [width d]) among them: here each query has ${D} (the [width D]).`,
-    'In the figure below, three numbers describe each head: [entropy] (how widely attention is spread), [mean distance] and [largest weight].',
+    `Several heads add hardly any work, because they divide a word’s ${d} numbers (the [width d]) among them: here each query has ${D} (the [width D]). In the figure above, three numbers describe each head: [entropy] (how widely attention is spread), [mean distance] and [largest weight].`,
   ],
   gain: {
     lead: 'What are several heads good for?',
@@ -103,9 +106,7 @@ export const texts = {
     `Random projections: each head has its own (Xavier, seed ${seed}). Nothing is trained.`,
 
   masks: [
-    'A [mask] keeps words from looking at each other, for one of three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are processed together are padded to the same length, and no word should attend to the padding. The *valid length* counts the real words. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
-    'The mask sets the score of an excluded pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row share all the attention.',
-    'The formula below sums this up. Q contains the queries as rows, and K the keys. QK^{⊤} contains their [dot products|dot product], the scores of all pairs (⊤ swaps rows and columns, so that each query meets each key). The longer the vectors, the larger their scores, so the scores are divided by √D. The mask is added, and [softmax] turns each row into the weights W.',
+    'There are three reasons for a mask. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are processed together are padded to the same length, and no word should attend to the padding. The *valid length* counts the real words. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
   ],
   masked: {
     /** The comparison is shown only for sentences with at most this many tokens. */
@@ -168,5 +169,5 @@ export const labels = {
   /** @param {number} layer */
   input: (layer) => `input of layer ${layer + 1}`,
   normalised: 'normalised',
-  paint: 'paint cells out',
+  paint: 'mask single cells',
 };
