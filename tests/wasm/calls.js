@@ -546,3 +546,24 @@ export const modelCallsOf = (attn, model) => ({
   chooseToken: (pass) =>
     attn.chooseToken(pass({ data: [1, 2, 3], shape: [3] }), pass({ temperature: 0.5, seed: 2 })),
 });
+
+/**
+ * Calls to a language model on a tape, by name.
+ * @param {any} attn
+ * @param {any} model
+ * @returns {Calls}
+ */
+export const recordedModelCallsOf = (attn, model) => ({
+  forward: (pass) =>
+    using(new attn.Tape(), (tape) => {
+      const options = { tape, attention: { validLens: [3] } };
+      const { logits } = model.forward(pass([1, 2, 3]), pass(options));
+      tape.backward(attn.crossEntropy(logits, pass([2, 3, 4])));
+      return tape.gradient(model, 'embedding.weight');
+    }),
+  layer: (pass) =>
+    using(new attn.Tape(), (tape) => {
+      const x = new Random(5).tensor(3, model.description.layers[0].dModel);
+      return model.layers[0].forward(tape.variable(pass(x)), pass({})).value();
+    }),
+});

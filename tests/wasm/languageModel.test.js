@@ -940,10 +940,6 @@ test('other_modules_explain_how_to_load_models', async () => {
     error('unsupported', /without models.*load\(\{ models: true \}\)/),
   );
   plain.dispose();
-  await assert.rejects(
-    load({ models: true, training: true }),
-    error('invalid_argument', /^models: cannot be combined with training/),
-  );
 });
 
 test('a_model_in_a_worker_has_the_same_methods', async () => {

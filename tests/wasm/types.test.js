@@ -317,6 +317,16 @@ is<Tensor>()(trainer.crossEntropy(x, [0], { needGradient: true }).gradient, true
 is<TensorHandle>()(trainer.handles.crossEntropy(x, [0], { needGradient: true }).gradient, true);
 is<Variable>()(trainer.mseLoss(v, x), true);
 is<Tensor>()(trainer.mseLoss(x, x, { needGradient: true }).gradient, true);
+const both = await load({ training: true, models: true });
+const trainable = await both.loadModel(new Map());
+is<Variable>()(trainable.forward([0], { tape }).logits, true);
+is<Tensor>()(trainable.forward([0]).logits, true);
+is<Variable>()(trainable.layers[0]!.forward(v), true);
+is<Tensor>()(trainable.layers[0]!.forward(x).output, true);
+new both.AdamW(trainable);
+is<TensorHandle>()((await both.handles.loadModel(new Map())).forward([0]).logits, true);
+// @ts-expect-error: a tape records no caches
+trainable.forward([0], { tape, caches: trainable.makeCaches() });
 // @ts-expect-error gradients of variables come from the tape
 trainer.crossEntropy(v, [0], { needGradient: true });
 const learnedMha = new trainer.MultiHeadAttention({ dModel: 1, positions: { rotary: { sections: [1] } } });

@@ -125,6 +125,9 @@ export { load } from './loader.js';
  * @typedef {import('./optimizers.js').AdamOptions} AdamOptions
  * @typedef {import('./optimizers.js').Model} Model
  * @typedef {import('./training.js').TrainingAttn} TrainingAttn
+ * @typedef {import('./trainingModels.js').TrainingModelsAttn} TrainingModelsAttn
+ * @typedef {import('./recordedModels.js').RecordsModel} RecordsModel
+ * @typedef {import('./recordedModels.js').VariableLanguageModelOptions} VariableLanguageModelOptions
  * @typedef {import('./losses.js').CrossEntropyOptions} CrossEntropyOptions
  * @typedef {import('./losses.js').MseLossOptions} MseLossOptions
  * @typedef {import('./losses.js').NeedGradientOption} NeedGradientOption

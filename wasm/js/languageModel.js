@@ -240,7 +240,7 @@ export class LanguageModel extends Layer {
    *   the error's `argument` is the first layer in which it happens. After an error, caches are unchanged
    */
   forward(ids, options = {}) {
-    const tensor = this.#checkIds(ids);
+    const tensor = checkIdsOf(this.#description, ids);
     return this.#run(tensor.shape, options, 'forward', (call) =>
       call.numbers('ints', 'ids', tensor),
     );
@@ -348,7 +348,7 @@ export class LanguageModel extends Layer {
    *   model has no output layer
    */
   contributions(ids, target, options = {}) {
-    const tensor = this.#checkIds(ids);
+    const tensor = checkIdsOf(this.#description, ids);
     options = readOptions(options, kContributionOptions);
     checkInteger('target', target, 0);
     const { layers } = this.#description;
@@ -383,7 +383,7 @@ export class LanguageModel extends Layer {
    * @throws {AttnError} like `forward`; `invalid_argument` if there are more tokens than positions
    */
   generate(ids, options = {}) {
-    return generate(this, this.#checkIds(ids), options);
+    return generate(this, checkIdsOf(this.#description, ids), options);
   }
 
   /**
@@ -404,16 +404,19 @@ export class LanguageModel extends Layer {
     );
     return { frequencies: Float64Array.from(frequencies), attentionFactor };
   }
+}
 
-  /** @param {Integers} ids */
-  #checkIds(ids) {
-    const { vocabSize } = this.#description;
-    if (vocabSize === 0) {
-      const sentence = 'this model has no embedding; pass vectors to forwardVectors()';
-      throw explainedError('unsupported', 'ids', sentence);
-    }
-    return checkIds(ids, vocabSize);
+/**
+ * Checks token ids of a language model, (N,) or (B, N).
+ * @param {LanguageModelDescription} description
+ * @param {Integers} ids
+ */
+export function checkIdsOf({ vocabSize }, ids) {
+  if (vocabSize === 0) {
+    const sentence = 'this model has no embedding; pass vectors to forwardVectors()';
+    throw explainedError('unsupported', 'ids', sentence);
   }
+  return checkIds(ids, vocabSize);
 }
 
 /**
@@ -466,7 +469,7 @@ export function generate(model, ids, options) {
  * @param {Integers} tokenTypes
  * @param {number} numTokenTypes
  */
-function checkTypes(call, tokenTypes, numTokenTypes) {
+export function checkTypes(call, tokenTypes, numTokenTypes) {
   const most = Math.max(numTokenTypes - 1, 0);
   const types = checkIntegers('tokenTypes', tokenTypes, 0, most, `a token type from 0 to ${most}`);
   return call.numbers('ints', 'tokenTypes', types);

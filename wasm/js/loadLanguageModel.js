@@ -230,17 +230,13 @@ export async function describeAs(kind, runtime, files, options) {
  * @param {Runtime} runtime
  * @param {ModelFiles} given
  * @param {LoadModelOptions} options
+ * @param {new (runtime: Runtime, whole: { loader: Loader, description: any }) => LanguageModel<any>} [Model]  the class
+ *   of the result
  * @returns {Promise<LanguageModel<any>>}
  */
-export async function loadModel(runtime, given, options) {
+export async function loadModel(runtime, given, options, Model = LanguageModel) {
   const whole = readOptions(options, kLoading);
-  return loadAs(
-    kLanguageModel,
-    runtime,
-    given,
-    whole,
-    (loaded) => new LanguageModel(runtime, loaded),
-  );
+  return loadAs(kLanguageModel, runtime, given, whole, (loaded) => new Model(runtime, loaded));
 }
 
 /**

@@ -13,6 +13,7 @@ import { baseAddress, isA } from './realm.js';
 /** @import { Native } from './runtime.js' */
 /** @import { ModelsAttn } from './models.js' */
 /** @import { TrainingAttn } from './training.js' */
+/** @import { TrainingModelsAttn } from './trainingModels.js' */
 /** @import { Flavour, Glue, Variant } from './variants.js' */
 
 /**
@@ -21,7 +22,8 @@ import { baseAddress, isA } from './realm.js';
  * @property {boolean} [training]  load the module with training, see {@link TrainingAttn}: a larger .wasm
  *   and more JavaScript; `false` by default
  * @property {boolean} [models]  load the module with language models, see {@link ModelsAttn}: a larger
- *   .wasm and more JavaScript; cannot be combined with `training`; `false` by default
+ *   .wasm and more JavaScript; `false` by default. With `training`, the module can also train these
+ *   models, see {@link TrainingModelsAttn}
  * @property {number} [threads]  number of threads that share the work, including the calling thread; by
  *   default one per core, but at most four. Without threads, one thread does the work. Browsers have no
  *   threads unless the page is cross-origin isolated.
@@ -71,30 +73,25 @@ const kStartTimeout = 30_000;
  * @template {boolean} [Training=false]
  * @template {boolean} [Models=false]
  * @param {LoadOptions & { training?: Training, models?: Models }} [options]
- * @returns {Promise<Training extends true ? TrainingAttn : Models extends true ? ModelsAttn : Attn>}
+ * @returns {Promise<Training extends true
+ *   ? (Models extends true ? TrainingModelsAttn : TrainingAttn)
+ *   : Models extends true ? ModelsAttn : Attn>}
  * @throws {AttnError} `load_failed` if WebAssembly lacks SIMD or is blocked, or a file is
  *   unavailable; `invalid_argument`
  */
 export async function load(options = {}) {
   options = readOptions(options, kLoadOptions);
   const { training, models, ...others } = options;
+  const [trains, opensModels] = [switchOf('training', training), switchOf('models', models)];
   /** @type {Flavour} */
-  const flavour = switchOf('training', training)
-    ? 'training'
-    : switchOf('models', models)
-      ? 'models'
-      : 'attn';
-  if (training && models) {
-    const sentence = 'cannot be combined with training; load two modules';
-    throw explainedError('invalid_argument', 'models', sentence);
-  }
+  const flavour = trains ? (opensModels ? 'all' : 'training') : opensModels ? 'models' : 'attn';
   const { glue } = flavours[flavour];
   const parts = { classOf: () => classOf(flavour), glue, threads: true };
   return await /** @type {Promise<any>} */ (loadFlavour(flavour, others, parts));
 }
 
 /**
- * Loads a flavour of the module: attn, training or models. Rejects as soon as `signal` is aborted.
+ * Loads a flavour of the module: attn, training, models or all. Rejects as soon as `signal` is aborted.
  * If the module becomes ready later, this function disposes of the module.
  * @param {Flavour} flavour
  * @param {LoadOptions} options
@@ -234,6 +231,7 @@ const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
 async function classOf(flavour) {
   if (flavour === 'training') return (await import('./training.js')).TrainingAttn;
   if (flavour === 'models') return (await import('./models.js')).ModelsAttn;
+  if (flavour === 'all') return (await import('./trainingModels.js')).TrainingModelsAttn;
   return Attn;
 }
 

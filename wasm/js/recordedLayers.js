@@ -378,7 +378,7 @@ function checkAttention(tape, call, options, layer, queries, keys) {
  * @param {string} name
  * @param {Integers} [positions]
  */
-const positionsIn = (call, name, positions) =>
+export const positionsIn = (call, name, positions) =>
   positions === undefined ? undefined : call.numbers('doubles', name, positions);
 
 export const RecordedLinear = recorded(Linear, recordRows('recordLinear'));

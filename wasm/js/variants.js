@@ -52,6 +52,18 @@ export const flavours = {
       'relaxed-simd-threads': () => new URL('./models-relaxed-simd-threads.wasm', import.meta.url),
     },
   },
+  // Training, models, and the functions that train a model.
+  all: {
+    // @ts-ignore: the build generates this file.
+    glue: () => import('./all.glue.js'),
+    glueWithThreads: () => new URL('./all-threads.glue.js', import.meta.url),
+    wasm: {
+      simd128: () => new URL('./all-simd128.wasm', import.meta.url),
+      'relaxed-simd': () => new URL('./all-relaxed-simd.wasm', import.meta.url),
+      'simd128-threads': () => new URL('./all-simd128-threads.wasm', import.meta.url),
+      'relaxed-simd-threads': () => new URL('./all-relaxed-simd-threads.wasm', import.meta.url),
+    },
+  },
 };
 
 /** @typedef {keyof typeof flavours} Flavour */

@@ -23,7 +23,7 @@ import { buildTypes } from './types.js';
 /** Each variant is a .wasm file; the loader picks the best one that the engine supports. */
 export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
 /** Flavours of the module. Each flavour has one .wasm per variant. */
-export const kFlavours = /** @type {const} */ (['attn', 'training', 'models']);
+export const kFlavours = /** @type {const} */ (['attn', 'training', 'models', 'all']);
 
 const kPackageFolder = join(kRoot, 'wasm/dist');
 

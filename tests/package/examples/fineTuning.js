@@ -16,37 +16,16 @@ import { load } from 'attn';
 const [folder = '', text = '', target = '', steps = '40'] = process.argv.slice(2);
 const length = 64;
 
-// One module reads the model's files, and the other trains.
-const reader = await load({ models: true });
+const attn = await load({ models: true, training: true });
 /** @type {Record<string, Blob>} */
 const files = {};
 for (const name of readdirSync(folder)) {
   if (/\.safetensors$|\.json$/.test(name)) files[name] = await openAsBlob(`${folder}/${name}`);
 }
-const opened = await reader.loadModel(files, { weightType: 'float32' });
-const { family, vocabSize, layers, tied } = opened.description;
-const { normEps, rotaryDim, rotaryBase, rotaryScaling, ...sizes } = layers[0];
-if (family !== 'llama' || rotaryScaling || !rotaryDim || !rotaryBase) {
-  throw new Error('This example needs a Llama model without scaled rotary positions.');
-}
-const weights = opened.stateDict();
-reader.dispose();
-
-// The same layers, in the module that trains.
-const attn = await load({ training: true });
-const { dModel, numHeads, numKvHeads, headDim, dimFeedforward, activation } = sizes;
-const encoder = new attn.TransformerEncoder({
-  ...{ numLayers: layers.length, dModel, numHeads, numKvHeads, headDim, dimFeedforward },
-  ...{ activation, gatedFeedForward: true, normFirst: true, finalNorm: true, bias: false },
-  ...{ rmsNorm: { eps: normEps }, positions: { rotary: { rotaryDim, base: rotaryBase } } },
-});
-const embedding = new attn.Embedding({ numEmbeddings: vocabSize, embeddingDim: dModel });
-const output = new attn.Linear({ inFeatures: dModel, outFeatures: vocabSize, bias: false });
-/** @type {Record<string, typeof encoder | typeof embedding | typeof output>} */
-const model = tied ? { embedding, encoder } : { embedding, encoder, output };
-for (const [name, layer] of Object.entries(model)) {
-  layer.loadStateDict(weights, { prefix: `${name}.` });
-}
+// The names at the end of this file are Llama's.
+const { family } = await attn.describeModel(files);
+if (family !== 'llama') throw new Error(`This example needs a Llama model, not ${family}.`);
+const model = await attn.loadModel(files, { weightType: 'float32' });
 
 // Each step reads one passage of the text, and predicts each token from the tokens before it.
 const all = readFileSync(text, 'utf8').trim().split(/\s+/).map(Number);
@@ -58,9 +37,7 @@ for (let step = 0; step < Number(steps); ++step) {
   const ids = all.slice(start, start + length);
   const targets = all.slice(start + 1, start + 1 + length);
   tape.clear();
-  const x = embedding.forward(ids.slice(0, targets.length), { tape });
-  const y = encoder.forward(x, { attention: { causal: true } });
-  const logits = tied ? attn.linear(y, tape.parameter(embedding, 'weight')) : output.forward(y);
+  const { logits } = model.forward(ids.slice(0, targets.length), { tape });
   const loss = attn.crossEntropy(logits, targets);
   tape.backward(loss);
   attn.clipGradNorm(tape, 1);
@@ -80,10 +57,7 @@ const names = [
   [/norm1/, 'input_layernorm'],
   [/norm2/, 'post_attention_layernorm'],
 ];
-const tensors = Object.entries(model).flatMap(([name, layer]) =>
-  Object.entries(layer.stateDict({ prefix: `${name}.` })),
-);
-const renamed = tensors.map(
+const renamed = Object.entries(model.stateDict()).map(
   ([name, tensor]) =>
     /** @type {const} */ ([names.reduce((to, [from, by]) => to.replace(from, by), name), tensor]),
 );
