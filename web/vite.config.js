@@ -66,10 +66,29 @@ const programs = /[\\/](code|\w+Code|\w+Programs|trainingCalls)\.js$|[\\/]src[\\
 const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fileOf(...module));
 
 /**
+ * Leaves out the files of the package that train models from files. The page never loads them, but the code that they
+ * share with training and with models would move into files that the page loads first.
+ * @type {import('vite').Plugin}
+ */
+const withoutTrainingModels = {
+  name: 'without-training-models',
+  apply: 'build',
+  enforce: 'pre',
+  load: (id) =>
+    /[\\/](?:trainingModels\.part|all\.glue)\.js$/.test(id) ? 'export {};' : undefined,
+  transform(code, id) {
+    if (!/[\\/]wasm[\\/]dist[\\/]/.test(id) || !code.includes('"./all-')) return undefined;
+    const addresses = /new URL\("\.\/all-[\w.-]+", import\.meta\.url\)/g;
+    return { code: code.replace(addresses, 'undefined'), map: null };
+  },
+};
+
+/**
  * The plugins that turn the page's sources into JavaScript, styles and fonts.
  * @param {'build' | 'serve'} command
  */
 export const sources = (command) => [
+  withoutTrainingModels,
   svelte({
     configFile: false,
     // Only libraries with Svelte components need this option, and the page uses none. With it, Vite
