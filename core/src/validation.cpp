@@ -127,6 +127,16 @@ std::string join(Parts parts) {
   return message;
 }
 
+std::string list_names(std::span<const std::string> names) {
+  constexpr std::size_t kNamesShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {
+    append(text, {i > 0 ? ", " : "", names[i]});
+  }
+  if (names.size() > kNamesShown) append(text, {" and ", names.size() - kNamesShown, " more"});
+  return text;
+}
+
 void fail(ErrorCode code, Name name, Parts got, Parts needs) {
   throw Error(code, join({name}), join(got), join(needs));
 }

@@ -85,6 +85,10 @@ using Parts = std::initializer_list<Part>;
 void append(std::string& text, Parts parts);
 std::string join(Parts parts);
 
+/// Lists names for a message: "a, b and 3 more". Stacks of layers have hundreds of names, so only
+/// the first few are listed.
+std::string list_names(std::span<const std::string> names);
+
 // To pass a Name, a caller must first build it in memory. The overloads for literals avoid this, so
 // each call of a check takes only a few instructions. Without them, the WebAssembly code of layers
 // and of attention would be 3 to 10 % larger.

@@ -12,23 +12,8 @@
 namespace attn {
 namespace {
 
-/// The largest number of names of each kind that an error message lists.
-constexpr std::size_t kNamesShown = 16;
-
 std::string with_prefix(std::string_view prefix, const std::string& name) {
   return std::string(prefix) + name;
-}
-
-/// Lists names for an error message: "a, b and 3 more".
-std::string list_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {
-    text.append(i > 0 ? ", " : "").append(names[i]);
-  }
-  if (names.size() > kNamesShown) {
-    text.append(" and ").append(std::to_string(names.size() - kNamesShown)).append(" more");
-  }
-  return text;
 }
 
 IncompatibleKeys compare_names(std::span<const NamedTensor> targets, const Safetensors& file,
@@ -85,10 +70,10 @@ IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const 
   IncompatibleKeys keys = compare_names(targets, file, prefix);
   if (strict && !(keys.missing_keys.empty() && keys.unexpected_keys.empty())) {
     std::string got;
-    if (!keys.missing_keys.empty()) got += "no " + list_names(keys.missing_keys);
+    if (!keys.missing_keys.empty()) got += "no " + validation::list_names(keys.missing_keys);
     if (!keys.unexpected_keys.empty()) {
       got += (got.empty() ? "the unexpected " : " and the unexpected ") +
-             list_names(keys.unexpected_keys);
+             validation::list_names(keys.unexpected_keys);
     }
     validation::fail(ErrorCode::kNotFound, "state_dict", {got}, {"exactly ", owner});
   }

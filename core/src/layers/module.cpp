@@ -13,10 +13,6 @@
 namespace attn {
 namespace {
 
-/// The largest number of names that an error message lists. Stacks of layers have hundreds of
-/// names.
-constexpr std::size_t kNamesShown = 16;
-
 /// The part of `name` after the child's name, or std::nullopt if `name` belongs to another child.
 std::optional<std::string_view> within(std::string_view name, std::string_view child) {
   if (child.empty()) return name;
@@ -25,14 +21,8 @@ std::optional<std::string_view> within(std::string_view name, std::string_view c
 }
 
 [[noreturn]] void fail_unknown(std::string_view name, const std::vector<std::string>& known) {
-  std::string names;
-  for (std::size_t i = 0; i < std::min(known.size(), kNamesShown); ++i) {
-    names += (i > 0 ? ", " : "") + known[i];
-  }
-  if (known.size() > kNamesShown) {
-    names += " and " + std::to_string(known.size() - kNamesShown) + " more";
-  }
-  validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""}, {"one of: ", names});
+  validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""},
+                   {"one of: ", validation::list_names(known)});
 }
 
 void draw(const Tensor& values, const Initialization& rule, const RandomStream& first,

@@ -98,7 +98,7 @@ std::string family_of_names(const ModelTensors& tensors) {
   }
   fail(ErrorCode::kUnsupported, "architecture",
        {type.empty() ? "an unknown architecture" : in_quotes(type), " with the tensors ",
-        list_names(names)},
+        list_quoted(names)},
        {"one of ", known, nearest.empty() ? "" : "; the nearest is ", nearest});
 }
 

@@ -71,7 +71,7 @@ fs::path folder_of_model(const fs::path& folder) {
   if (names.size() == 1) return snapshots / to_path(names[0]);
   fail(ErrorCode::kFileError, "path",
        {in_quotes(to_name(folder)), names.empty() ? " without snapshots" : " with the snapshots ",
-        list_names(names)},
+        list_quoted(names)},
        {"the path of one snapshot, because refs/main names no existing snapshot"});
 }
 

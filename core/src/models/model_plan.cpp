@@ -47,7 +47,7 @@ void ModelPlan::projections_by_head(const std::string& parameter, const std::str
 
 void ModelPlan::require_all() const {
   if (missing_.empty()) return;
-  fail(ErrorCode::kNotFound, "tensors", {"no ", list_names(missing_)},
+  fail(ErrorCode::kNotFound, "tensors", {"no ", list_quoted(missing_)},
        {"all tensors of the ", description_.family, " architecture"});
 }
 
@@ -71,7 +71,7 @@ void ModelPlan::finish(const std::string& layers, const std::string& other_layer
     description_.unused_tensors.push_back(tensor.entry->name);
   }
   if (!unknown.empty()) {
-    fail(ErrorCode::kNotFound, "tensors", {"unexpected ", list_names(unknown)},
+    fail(ErrorCode::kNotFound, "tensors", {"unexpected ", list_quoted(unknown)},
          {"layers with only the tensors of the ", description_.family, " architecture"});
   }
   format_ = weights_.value_or(format_of_files());

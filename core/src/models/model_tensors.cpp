@@ -139,17 +139,10 @@ std::vector<std::string> ModelTensors::names() const {
   return names;
 }
 
-std::string list_names(const std::vector<std::string>& names) {
-  constexpr std::size_t kNamesShown = 16;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {
-    if (i > 0) text += ", ";
-    text += in_quotes(names[i]);
-  }
-  if (names.size() > kNamesShown) {
-    text += " and " + std::to_string(names.size() - kNamesShown) + " more";
-  }
-  return text;
+std::string list_quoted(std::span<const std::string> names) {
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) quoted.push_back(in_quotes(name));
+  return validation::list_names(quoted);
 }
 
 }  // namespace attn

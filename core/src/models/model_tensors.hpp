@@ -66,7 +66,7 @@ class ModelTensors {
   std::vector<Found> tensors_;
 };
 
-/// Lists names in quotes for an error message. If there are many, lists only the first few.
-std::string list_names(const std::vector<std::string>& names);
+/// Lists names from a file for a message; see in_quotes() and validation::list_names().
+std::string list_quoted(std::span<const std::string> names);
 
 }  // namespace attn

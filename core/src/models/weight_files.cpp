@@ -152,8 +152,7 @@ std::vector<std::string> choose_weight_files(std::span<const std::string> names)
       validation::fail(ErrorCode::kNotFound, "files", {other->kind, " without .safetensors files"},
                        {other->remedy});
     }
-    const std::vector<std::string> all(names.begin(), names.end());
-    validation::fail(ErrorCode::kNotFound, "files", {names.empty() ? "none" : list_names(all)},
+    validation::fail(ErrorCode::kNotFound, "files", {names.empty() ? "none" : list_quoted(names)},
                      {"one or more .safetensors files"});
   }
   heap_sort(weights);
