@@ -13,7 +13,7 @@ export const texts = {
   ],
   costs: [
     'Direct connections have their price. Attention compares all pairs, so twice the words make four times the pairs. CNNs and RNNs do the same amount of work for each word, so twice the words make twice the work. But their work grows as the square of the width d, because each of d inputs contributes to each of d outputs.',
-    'So compare the number of words n with the width d. Each projection takes n · d² [multiply-adds|multiply-add] (a multiplication and an addition). An RNN has two, and attention four (for queries, keys, values and output). Attention takes another n² · d for its scores, and n² · d for adding up values. In total that is n/d + 2 times as much as an RNN. The figure below also counts sequential [steps|step] and shows the longest path.',
+    'So compare the number of words n with the width d. Each projection takes n · d² [multiply-adds|multiply-add] (a multiplication and an addition). An RNN has two, and attention four (for queries, keys, values and output). Attention takes another n² · d for its scores, and n² · d for adding up values. In total that is 4n · d² + 2n² · d. Divided by the 2n · d² of an RNN, it is n/d + 2 times as much. The figure below also counts sequential [steps|step] and shows the longest path.',
   ],
   predict: {
     question:

@@ -22,7 +22,7 @@ export const appendix = {
 export const shortTexts = {
   /** @param {number} count */
   contents: (count) =>
-    `Short path: ${count} figures, about 45 minutes. “1\u00a0of\u00a0${count}\u00a0›” leads on.`,
+    `Short path: ${count} figures, about 45 minutes. “1\u00a0of\u00a0${count}\u00a0›” on a figure leads to the next one.`,
   /** @param {number} step @param {number} of */
   mark: (step, of) => `${step} of ${of}`,
   next: 'Short path: the most important figures, in about 45 minutes. Go to the next.',

@@ -80,7 +80,7 @@ export const steps = [
     says: ({ word, place, positions }) =>
       ({
         adds: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
-        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This model instead turns two vectors by these angles; the next step explains both. The picture shows one of them, before and after its turn.`,
+        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This model instead turns two vectors of each word by these angles: the query and the key, which the next step explains. The picture shows one of them, before and after its turn.`,
         nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every position. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',
