@@ -5,8 +5,8 @@
  * and the registration of names and types take 33 kB of `attn` and 45 kB of `training`.
  */
 export const kMaxWasmBytes = {
-  attn: { raw: 436e3, gzip: 197e3 },
-  training: { raw: 599e3, gzip: 264e3 },
+  attn: { raw: 437e3, gzip: 197e3 },
+  training: { raw: 600e3, gzip: 264e3 },
   models: { raw: 585e3, gzip: 261e3 },
   // Training and models together. A page that needs only one of them does not load this file.
   all: { raw: 760e3, gzip: 334e3 },
