@@ -84,7 +84,9 @@ function barSettings(given, acts) {
 /** The values of a figure's controls, such as `length 60`. @param {HTMLElement} figure */
 function controlsOf(figure) {
   /** @type {NodeListOf<HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>} */
-  const inputs = figure.querySelectorAll(':is(.controls, .picture) :is(input, select, textarea)');
+  const inputs = figure.querySelectorAll(
+    ':is(.controls, .picture) :is(input, select), .controls textarea',
+  );
   return [...inputs].flatMap((input) => {
     const name = said(input.labels?.[0]);
     if (input instanceof HTMLTextAreaElement) return `${name} ${quoted(input.value)}`;
