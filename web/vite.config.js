@@ -66,8 +66,8 @@ const programs = /[\\/](code|\w+Code|\w+Programs|trainingCalls)\.js$|[\\/]src[\\
 const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fileOf(...module));
 
 /**
- * Leaves out the files of the package that train models from files. The page never loads them, but the code that they
- * share with training and with models would move into files that the page loads first.
+ * Leaves out the files of the package that train models from files. The page never loads them. If they were included,
+ * Rolldown would move the code that they share with training and models into files that the page loads first.
  * @type {import('vite').Plugin}
  */
 const withoutTrainingModels = {

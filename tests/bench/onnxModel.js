@@ -7,7 +7,7 @@
  * @property {string[]} inputs
  * @property {string[]} outputs
  * @property {string} [domain]
- * @property {Record<string, number | string>} [attributes]  whole numbers or texts
+ * @property {Record<string, number | string>} [attributes]  integers or strings
  *
  * @typedef {object} Graph
  * @property {Record<string, readonly number[]>} inputs  shapes of the inputs
@@ -165,10 +165,10 @@ export function multiHeadAttentionModel(shape, headsFirst) {
 }
 
 /**
- * A model with ONNX Runtime's operator `GroupQueryAttention`, which is always causal. Queries and
- * output are (1, N, H·D). The queries are the last of all positions. Keys and values of earlier
- * positions are read from a cache, (1, Hkv, Nk, D), to which the operator adds its other inputs,
- * the keys and values of the queries. The output for the cache may be the same memory as the cache.
+ * A model with one node, ONNX Runtime's operator `GroupQueryAttention`. It always attends in causal
+ * order. Queries and output are (1, N, H·D); the queries belong to the last N positions. The operator
+ * appends the keys and values that it is given to a cache of earlier positions, (1, Hkv, Nk, D), and
+ * attends to the whole cache. The cache it returns may use the memory of the cache it was given.
  * @param {AttentionShape} shape
  * @param {boolean} isInt8  whether the cache consists of int8 numbers, all with the same scale
  */

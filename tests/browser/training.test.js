@@ -278,7 +278,7 @@ test('two models with four heads and with one head learn to add, and the passage
   // gain.test.js trains these models for 600 steps, and checks what they learn.
   const now = guess.getByText(/^After \d+ steps here/);
   await matches(() => now.innerText(), /(\d+), (\d+), (\d+).*(\d+), (\d+), (\d+)/s);
-  // The button is pressed if all its settings apply, including the 600 steps.
+  // The button shows as pressed only while all of its settings apply, including the 600 steps.
   await becomes(() => table.getAttribute('aria-pressed'), 'true');
   await show(page, 'training-run');
   await page.waitForURL(({ hash }) => {

@@ -332,7 +332,7 @@ test('if one key has nearly all the weight, another word shows the division and 
   assert.ok(divided > 2 && undivided < 0.5, `${divided}, ${undivided}`);
   // The blend of the same word follows. It consists of more than one value.
   await button(page, 'Next').click();
-  await matches(() => says(page), /“[^”]*was[^”]*” gets 35\s% from “[^”]*by/);
+  await matches(() => says(page), /blend for “[^”]*was[^”]*”, 35\s% comes from “[^”]*by/);
   await becomes(() => page.locator('#walk .meant').innerText(), 'was9');
   await matches(
     async () => (await page.locator('#walk .row .number').allInnerTexts()).join(' '),

@@ -79,10 +79,9 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
       row_of_b[v] =
           load_elements<Isa>(kAdjacent ? columns[0] + v * kW : columns[kAdjacent ? 0 : v]);
     });
-    // With a single row, memory limits the speed, and each vector is read once. Prefetching the
-    // next tile's vectors to the second-level cache makes decoding with bf16 weights faster
-    // (measure it with `npm run bench -- --native token`). The processor's own prefetching stops at
-    // the end of a page.
+    // With a single row, memory limits the speed, and each vector is read once. The processor's own
+    // prefetching stops at the end of a page, so the next tile's vectors are prefetched here, to
+    // the second-level cache. `npm run bench -- --native token` measures the effect on decoding.
     if constexpr (Rows == 1 && Vectors == 2 && !kAdjacent) {
       const std::ptrdiff_t next = 2 * (b[1] - b[0]);
       unroll<2>([&](auto v) ATTN_INLINED { __builtin_prefetch(columns[v] + next, 0, 2); });

@@ -123,7 +123,7 @@ bool has_bf16() noexcept { return false; }
 bool has_neon_dotprod() noexcept { return false; }
 bool has_bf16() noexcept { return false; }
 #endif
-// Every processor with FEAT_BF16 also has FEAT_DotProd.
+// The kernels of neon_bf16 use both kinds of instructions.
 bool has_neon_bf16() noexcept { return has_bf16() && has_neon_dotprod(); }
 
 #if defined(ATTN_HAS_NEON_BF16)

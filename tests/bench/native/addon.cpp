@@ -213,7 +213,7 @@ attn::ElementType type_of(const Arguments& args) {
 
 /// Arguments: (context, { batch, heads, kvHeads, queries, keys, dim, causal, left, right, type,
 /// columnSums }, q, k, v, output); all four arrays contain floats, or two-byte numbers of the given
-/// type. With columnSums, the job also computes the sums of the columns of weights.
+/// type. If columnSums is not 0, the function also computes how much each key is attended to.
 napi_value attention(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t batch = args.integer(1, "batch");

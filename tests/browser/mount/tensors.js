@@ -184,7 +184,7 @@ export const comparison = {
 };
 
 /**
- * The effects of the first four of six patches.
+ * An answer after four of six patches have been computed.
  * @type {import('../../../web/src/models/model.js').PatchAnswer}
  */
 export const patches = {

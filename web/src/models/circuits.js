@@ -54,7 +54,8 @@ export function* circuits(attn, around, { token, head, query, key, drawn }) {
 }
 
 /**
- * The score of a token's query with the key of each token of the vocabulary, (V).
+ * Yields while it computes the scores, (V): how well the query of one token matches the key of each token of the
+ * vocabulary.
  * @param {Attn} attn
  * @param {Around} around
  * @param {{ row: Tensor, head: number, query: number, key: number }} given row: the token's row, (1, E)
@@ -63,7 +64,8 @@ export function* circuits(attn, around, { token, head, query, key, drawn }) {
 export function* matches(attn, around, { row, head, query, key }) {
   const { layer, described, parameter, rows, vocabularySize, turned, factor = 1 } = around;
   const { dModel, headDim, scale = 1 / Math.sqrt(headDim), softcap, qkNorm } = described;
-  // Rotary scores depend only on the distance, so the query is rotated by it, and the keys are not rotated.
+  // Rotary scores depend only on the distance of the two positions. It is therefore enough to rotate the query by this
+  // distance; the keys stay at position 0.
   const { intermediates } = layer.forward(row, {
     ...(turned ? { positions: [query - key] } : {}),
     intermediates: ['self_attn.q'],

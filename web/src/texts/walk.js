@@ -174,8 +174,8 @@ export const steps = [
         !blend
           ? ''
           : best && sharp
-            ? `${word} gets almost only the value of ${best.word}. But ${sharp.softer} gets ${blend.first.weight} from ${blend.first.word}, ${blend.second.weight} from ${blend.second.word} and ${blend.rest} from all other words.`
-            : `So ${word} gets ${blend.first.weight} from ${blend.first.word}, ${blend.second.weight} from ${blend.second.word} and ${blend.rest} from all other words.`,
+            ? `${word} gets almost only the value of ${best.word}. But in the blend for ${sharp.softer}, ${blend.first.weight} comes from ${blend.first.word}, ${blend.second.weight} from ${blend.second.word} and ${blend.rest} from all other words.`
+            : `In the blend for ${word}, ${blend.first.weight} comes from ${blend.first.word}, ${blend.second.weight} from ${blend.second.word} and ${blend.rest} from all other words.`,
         `This blend is what the head has found for ${sharp?.softer ?? word}.`,
       ]
         .filter(Boolean)

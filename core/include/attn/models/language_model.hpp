@@ -229,7 +229,8 @@ class ATTN_API LanguageModel : public Module {
   /// ids.
   ATTN_LOCAL void check_call(std::span<const std::int64_t> tokens,
                              const LanguageModelCall& call) const;
-  /// Implements the forward() functions for tensors. Either `ids` or `x` is none.
+  /// Computes the model from `ids` or, if there are none, from the vectors `x`. The forward()
+  /// functions without a tape call it.
   void run(const IdView& ids, const ConstTensor& x, const Tensor& logits,
            const LanguageModelCall& call, Context& context, bool check_overflow = true) const;
   /// Applies the layers after the final norm to `x` (B, n, E) and writes `logits` (B, n, V). `wide`
