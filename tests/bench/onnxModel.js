@@ -290,3 +290,24 @@ export function transpose(matrix, rows, columns) {
   }
   return result;
 }
+
+/**
+ * Turns (B, outer, inner, D) into (B, inner, outer, D).
+ * @param {Float32Array} x
+ * @param {number} batch
+ * @param {number} outer
+ * @param {number} inner
+ * @param {number} dim
+ * @param {Float32Array} [result]  filled and returned
+ */
+export function swapMiddle(x, batch, outer, inner, dim, result = new Float32Array(x.length)) {
+  for (let b = 0; b < batch; ++b) {
+    for (let i = 0; i < outer; ++i) {
+      for (let j = 0; j < inner; ++j) {
+        const from = ((b * outer + i) * inner + j) * dim;
+        result.set(x.subarray(from, from + dim), ((b * inner + j) * outer + i) * dim);
+      }
+    }
+  }
+  return result;
+}

@@ -3,7 +3,12 @@
 import { createRequire } from 'node:module';
 
 import { floats, secondsSince } from './nativeJobs.js';
-import { attentionModel, groupQueryAttentionModel, multiHeadAttentionModel } from './onnxModel.js';
+import {
+  attentionModel,
+  groupQueryAttentionModel,
+  multiHeadAttentionModel,
+  swapMiddle,
+} from './onnxModel.js';
 
 /** @import { Solver } from './nativeJobs.js' */
 /** @import { AttentionShape } from './works.js' */
@@ -98,11 +103,11 @@ export function onnxAttentionSolvers(shape, threads, q, k, v) {
   const value = { data: v, shape: key.shape };
   const query = { data: q, shape: [batch, heads, queries, dim] };
   const flatQuery = {
-    data: swapMiddle(q, batch, heads, queries, dim),
+    data: swapMiddle(q, batch, heads, queries, dim, floats(q.length)),
     shape: [batch, queries, heads * dim],
   };
   const flat = (/** @type {Float32Array} */ x) => ({
-    data: swapMiddle(x, batch, heads, keys, dim),
+    data: swapMiddle(x, batch, heads, keys, dim, floats(x.length)),
     shape: [batch, keys, heads * dim],
   });
   const isOneQuery = queries === 1 && !causal;
@@ -166,7 +171,10 @@ export function groupQueryAttentionSolver(shape, threads, q, k, v, isInt8 = fals
     groupQueryAttentionModel(shape, isInt8),
     threads,
     {
-      query: { data: swapMiddle(q, 1, heads, queries, dim), shape: [1, queries, heads * dim] },
+      query: {
+        data: swapMiddle(q, 1, heads, queries, dim, floats(q.length)),
+        shape: [1, queries, heads * dim],
+      },
       ...{ key: last(k), value: last(v) },
       seqlens_k: { data: Int32Array.of(keys - 1), shape: [1] },
       total_sequence_length: { data: Int32Array.of(keys), shape: [1] },
@@ -185,24 +193,3 @@ export function groupQueryAttentionSolver(shape, threads, q, k, v, isInt8 = fals
 
 const largest = (/** @type {Float32Array} */ x) =>
   x.reduce((most, number) => Math.max(most, Math.abs(number)), 0);
-
-/**
- * Rearranges (B, N, H·D) to (B, H, N, D). With `outer` and `inner` exchanged, does the reverse.
- * @param {Float32Array} x
- * @param {number} batch
- * @param {number} outer
- * @param {number} inner
- * @param {number} dim
- */
-function swapMiddle(x, batch, outer, inner, dim) {
-  const result = floats(x.length);
-  for (let b = 0; b < batch; ++b) {
-    for (let i = 0; i < outer; ++i) {
-      for (let j = 0; j < inner; ++j) {
-        const from = ((b * outer + i) * inner + j) * dim;
-        result.set(x.subarray(from, from + dim), ((b * inner + j) * outer + i) * dim);
-      }
-    }
-  }
-  return result;
-}

@@ -8,6 +8,7 @@ import {
   multiHeadAttentionModel,
   productModel,
   transpose,
+  swapMiddle,
 } from './onnxModel.js';
 
 import { attnTrainer, jaxTrainer, tensorFlowTrainer, tinyGptTrainer } from './trainers.js';
@@ -382,26 +383,6 @@ async function tensorFlow(threads) {
   await tf.setBackend('wasm');
   await tf.ready();
   return tf;
-}
-
-/**
- * @param {Float32Array} x
- * @param {number} batch
- * @param {number} outer
- * @param {number} inner
- * @param {number} dim
- */
-function swapMiddle(x, batch, outer, inner, dim) {
-  const result = new Float32Array(x.length);
-  for (let b = 0; b < batch; ++b) {
-    for (let i = 0; i < outer; ++i) {
-      for (let j = 0; j < inner; ++j) {
-        const from = ((b * outer + i) * inner + j) * dim;
-        result.set(x.subarray(from, from + dim), ((b * inner + j) * outer + i) * dim);
-      }
-    }
-  }
-  return result;
 }
 
 /**
