@@ -343,7 +343,8 @@ describe('load with a given .wasm', () => {
     await assertRejects(load({ wasm: new Uint8Array(8) }), 'load_failed', message);
     // An empty module.
     const other = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
-    await assertRejects(load({ wasm: other }), 'load_failed', /could not be started: /);
+    const hint = /could not be started: .*; check that it is attn-….wasm of this version of attn$/;
+    await assertRejects(load({ wasm: other }), 'load_failed', hint);
     await assertRejects(
       load({ wasm: other, wasmUrl: distFolder }),
       'invalid_argument',

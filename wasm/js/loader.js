@@ -294,7 +294,8 @@ async function loadSource(build, source, wanted, threads) {
   try {
     runtime = await start(build, glue, module, alike, threads);
   } catch (error) {
-    throw notStarted(wanted ?? alike, error);
+    const hint = `; check that it is ${build.flavour}-….wasm of this version of attn`;
+    throw notStarted(wanted ?? alike, error, hint);
   }
   const attn = new Class(runtime, wanted ?? alike);
   const relaxed = attn.instructionSet === 'wasm_relaxed_simd';
@@ -345,9 +346,10 @@ async function codeOf({ flavour, parts }, variant) {
 /**
  * @param {Variant} variant
  * @param {unknown} cause
+ * @param {string} [hint]
  */
-const notStarted = (variant, cause) =>
-  failure(`the WebAssembly module (variant ${variant}) could not be started`, cause);
+const notStarted = (variant, cause, hint) =>
+  failure(`the WebAssembly module (variant ${variant}) could not be started`, cause, hint);
 
 /**
  * @param {Build} build

@@ -1,6 +1,7 @@
 // Language models that a tape can record.
 
 import { kScoreNames } from './attentionOptions.js';
+import { explainedError } from './errors.js';
 import { checkIdsOf, checkTypes, LanguageModel } from './languageModel.js';
 import { checkLayerAttention } from './multiHeadAttention.js';
 import { nativeAttentionOptions } from './nativeAttentionOptions.js';
@@ -74,6 +75,10 @@ export class RecordedLanguageModel extends LanguageModel {
     if (read.tape === undefined) return super.forward(ids, read);
     const { tape, attention: given = {}, positions, tokenTypes } = readOptions(read, kRecorded);
     const { description } = this;
+    if (description.weightType !== 'float32') {
+      const sentence = `the weights are stored as ${description.weightType}; to train the model, load it with { weightType: 'float32' }`;
+      throw explainedError('unsupported', 'weightType', sentence);
+    }
     const tensor = checkIdsOf(description, ids);
     const attention = readOptions(given, kScoreNames, 'attention');
     const { layers, numTokenTypes } = description;
