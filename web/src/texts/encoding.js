@@ -181,6 +181,8 @@ export const labels = {
   length: 'length',
   width: 'width d',
   base: 'base b',
+  start: 'first position',
+  step: 'step between rows',
   trained: 'trained for',
   factor: 'stretched by',
   clip: 'vectors for distances up to',

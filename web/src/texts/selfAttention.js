@@ -55,7 +55,7 @@ export const texts = {
   ],
   weights: [
     'A word’s query meets every key. Their [dot product] is the score of the pair. The longer the vectors, the larger the scores, so each score is divided by √D, where D is the length of a query. Then [softmax] turns each row of scores into the weights W. In the formula, Q contains the queries as rows, and K the keys. QK^{⊤} contains the scores of all pairs (⊤ swaps rows and columns, so that each query meets each key).',
-    'A [mask] hides words. It sets a score to minus infinity. e to that power is 0, so the hidden word gets a weight of 0, and the others share all the attention. Try a mask, or choose another head. Each head has its own queries, keys and values, because a word has more than one thing to find out, and in one row of weights, whatever goes to one word is taken from the others.',
+    'A [mask] hides words. It sets a score to minus infinity. e to that power is 0, so the hidden word gets a weight of 0, and the others share all the attention. Try a mask, or choose another head. Each head has its own queries, keys and values, because a word has more than one thing to find out, and in one row of weights, whatever goes to one word is taken from the others. Below, three numbers describe each head: [entropy] (how widely attention is spread), [mean distance] and [largest weight].',
   ],
   alike:
     'For now, the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
@@ -87,7 +87,7 @@ export const texts = {
     `In head ${head}${masked ? ', without a mask' : ''}, ${one} in your sentence gives ${other} ${there}, and ${other} gives ${one} ${back}.`,
 
   heads: (/** @type {{ d: number, D: number }} */ { d, D }) => [
-    `Several heads add hardly any work, because they divide a word’s ${d} numbers (the [width d]) among them: here each query has ${D} (the [width D]). In the figure above, three numbers describe each head: [entropy] (how widely attention is spread), [mean distance] and [largest weight].`,
+    `Several heads add hardly any work, because they divide a word’s ${d} numbers (the [width d]) among them: here each query has ${D} (the [width D]).`,
   ],
   gain: {
     lead: 'What are several heads good for?',
@@ -95,8 +95,11 @@ export const texts = {
   },
   favourites: (/** @type {string} */ token) =>
     `The word that gets the most attention from “${token}” in each head, with its weight:`,
-  selfish: (/** @type {{ own: number, all: number }} */ { own, all }) =>
-    `Tokens that look mostly at themselves: ${own} of ${all}.`,
+  /** @param {{ own: number, all: number, alike: boolean }} found alike: whether queries equal keys */
+  selfish: ({ own, all, alike }) =>
+    alike
+      ? `Tokens that look mostly at themselves: ${own} of ${all}. Queries equal keys, so most words are their own best match.`
+      : `Tokens that look mostly at themselves: ${own} of ${all}. Queries differ from keys, so a word need not be its own best match.`,
 
   learned: (/** @type {{ layer: number, layers: number }} */ { layer, layers }) =>
     `Learned projections, from layer ${layer} of ${layers} in the page’s small language model.`,

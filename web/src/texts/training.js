@@ -84,7 +84,7 @@ export const texts = {
   },
   heads: [
     'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Choose a head to enlarge it.',
-    'Press Play, and chance gives way to a pattern. In “reverse” it is a slanting line: each blank looks at the letter that it must write. Without positions, all blanks are alike and look at the same letters, so there are vertical bars. Each answer is the symbol s with the largest probability p (argmax in the formula).',
+    'Press Play, and chance gives way to a pattern. You can pause as soon as you see it. In “reverse” it is a slanting line: each blank looks at the letter that it must write. Without positions, all blanks are alike and look at the same letters, so there are vertical bars. Each answer is the symbol s with the largest probability p (argmax in the formula).',
   ],
   longer: [
     'Has the model learned a rule, or a habit? To find out, ask it about examples that are longer than any it was trained on. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set mean the number of its elements, so the number of right answers is divided by the number of answers asked for.',
