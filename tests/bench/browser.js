@@ -16,11 +16,10 @@ import { kFlavours, kVariants } from '../../wasm/toolchain/build.js';
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
 import { builtModule, kModulesFolder } from '../../wasm/toolchain/modules.js';
 import { findChromium, SetupError } from '../../wasm/toolchain/system.js';
-import { kMaxWasmBytes } from '../limits.js';
 import { duration } from './report.js';
 import { judge } from './result.js';
 import { kBenchFolder, variantsFor } from './setup.js';
-import { browserWorks } from './works.js';
+import { kBrowserWorks } from './works.js';
 
 /** @import { Browser } from 'playwright-core' */
 /** @import { Pace } from './measure.js' */
@@ -104,11 +103,6 @@ function makeServer(tinyGpt) {
 }
 
 /**
- * @param {string} variant
- */
-const kindOf = (variant) => (variant.startsWith('relaxed') ? 'relaxed' : 'simd128');
-
-/**
  * @param {(works: Work[]) => Work[]} choose
  * @param {readonly number[]} threadCounts
  * @param {readonly string[]} variants
@@ -123,17 +117,13 @@ export async function measureInBrowser(choose, threadCounts, variants, pace, tin
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
   const browser = await chromium.launch({ executablePath: findChromium(), args: kFlags });
   try {
-    const kinds = { relaxed: browserWorks('relaxed'), simd128: browserWorks('simd128') };
-    for (const { name, ...work } of choose(kinds.relaxed)) {
+    for (const work of choose(kBrowserWorks)) {
       for (const threads of threadCounts) {
         const own = variantsFor(variants, [threads]);
         const hasTinyGpt = tinyGpt !== undefined;
-        const pageWork = { work: { name, ...work }, variants: own, threads, hasTinyGpt, pace };
+        const pageWork = { work, variants: own, threads, hasTinyGpt, pace };
         const result = await measureInPage(browser, `http://127.0.0.1:${port}/`, pageWork);
-        for (const variant of own) {
-          const ownWork = kinds[kindOf(variant)].find((work) => work.name === name);
-          if (ownWork) report(rowOf(ownWork, variant, threads, result));
-        }
+        for (const variant of own) report(rowOf(work, variant, threads, result));
       }
     }
     return browser.version();
@@ -145,7 +135,6 @@ export async function measureInBrowser(choose, threadCounts, variants, pace, tin
 }
 
 const kLoads = 7;
-const kMaxLoadSeconds = 0.05;
 
 /** Time to wait until a new page is idle. */
 const kRestMs = 300;
@@ -186,13 +175,6 @@ export async function measureLoading(variants) {
         name: 'load() to first result',
         variant,
         measured: `${duration(best)}, median ${duration(median)}; import before it ${importing}`,
-        verdicts: [
-          {
-            target: `≤ ${duration(kMaxLoadSeconds)}`,
-            measured: median,
-            isMet: median <= kMaxLoadSeconds,
-          },
-        ],
       });
     }
   } finally {
@@ -274,39 +256,24 @@ export function wasmSizes(variants) {
   const sizesOf = (/** @type {string} */ file) => {
     const content = readFileSync(file);
     const [raw, gzip, brotli] = [content, gzipSync(content), brotliCompressSync(content)].map(
-      ({ length }) => length,
+      ({ length }) => kilobytes(length),
     );
-    const measured = `${kilobytes(raw)}, ${kilobytes(gzip)} with gzip, ${kilobytes(brotli)} with brotli`;
-    return { raw, gzip, measured };
+    return `${raw}, ${gzip} with gzip, ${brotli} with brotli`;
   };
-  const max = kMaxWasmBytes.attn;
-  const own = variants.map((variant) => {
-    const { raw, gzip, measured } = sizesOf(builtModule('attn', variant, 'wasm'));
-    return {
-      half: /** @type {const} */ ('browser'),
-      name: 'size of the .wasm file',
-      variant,
-      measured,
-      verdicts: [
-        { target: `≤ ${kilobytes(max.raw)}`, measured: raw, isMet: raw <= max.raw },
-        {
-          target: `≤ ${kilobytes(max.gzip)} with gzip`,
-          measured: gzip,
-          isMet: gzip <= max.gzip,
-        },
-      ],
-    };
-  });
+  const half = /** @type {const} */ ('browser');
+  const own = variants.map((variant) => ({
+    ...{ half, name: 'size of the .wasm file', variant },
+    measured: sizesOf(builtModule('attn', variant, 'wasm')),
+  }));
   const peers = ['onnxruntime-web/dist', '@tensorflow/tfjs-backend-wasm/dist'].flatMap((folder) =>
     readdirSync(join(modules, folder))
       .filter((name) => /^(ort-wasm-simd-threaded|tfjs-backend-wasm.*simd)\.wasm$/.test(name))
       .filter((name) => statSync(join(modules, folder, name)).isFile())
       .map((name) => ({
-        half: /** @type {const} */ ('browser'),
+        half,
         name: `size of ${name}`,
         variant: folder.split('/').at(-2) ?? folder,
-        measured: sizesOf(join(modules, folder, name)).measured,
-        verdicts: [],
+        measured: sizesOf(join(modules, folder, name)),
       })),
   );
   return [...own, ...peers];

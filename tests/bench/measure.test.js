@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { attentionRow, fillNormal, maxAbsDifference, takeTurns } from './measure.js';
-import { browserWorks, kNativeWorks } from './works.js';
+import { kBrowserWorks, kNativeWorks } from './works.js';
 
 const pace = { rounds: 4, batchSeconds: 1, sampleSeconds: 1e-3, settle: async () => {} };
 
@@ -76,7 +76,7 @@ test('query_heads_share_the_keys_of_their_group', () => {
 });
 
 test('operations_are_counted_for_attended_pairs_only', () => {
-  for (const work of [...kNativeWorks, ...browserWorks('simd128')]) {
+  for (const work of [...kNativeWorks, ...kBrowserWorks]) {
     if (work.kind !== 'attention' || work.unit !== 'GFLOP/s') continue;
     const { batch, heads, queries, keys, dim, causal, window, columnSums } = work.shape;
     let pairs = 0;
@@ -92,7 +92,7 @@ test('operations_are_counted_for_attended_pairs_only', () => {
 });
 
 test('every_work_has_a_unique_name', () => {
-  for (const works of [kNativeWorks, browserWorks('simd128'), browserWorks('relaxed')]) {
+  for (const works of [kNativeWorks, kBrowserWorks]) {
     assert.equal(new Set(works.map(({ name }) => name)).size, works.length);
   }
 });

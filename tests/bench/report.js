@@ -2,7 +2,7 @@
 
 import { cpus, totalmem } from 'node:os';
 
-/** @import { DerivedRow, MeasuredRow, Verdict } from './result.js' */
+/** @import { DerivedRow, MeasuredRow } from './result.js' */
 
 /**
  * @typedef {object} Machine
@@ -57,15 +57,11 @@ export const failureLines = (rows) => [
 
 const percent = (/** @type {number} */ x) => `${(100 * x).toFixed(0)} %`;
 
-/** @param {Verdict[]} verdicts */
-const marks = (verdicts) =>
-  verdicts.map(({ target, isMet }) => `${target} ${isMet ? '✓' : '✗'}`).join(', ');
-
 const kHeading = [
   ...['work', 'kernels', 'threads', 'best', 'median', 'speed', 'of machine'],
-  ...['best peer', 'its best', 'ratio (medians)', 'differ by', 'target'],
+  ...['best peer', 'its best', 'ratio (medians)', 'differ by'],
 ];
-const kWidths = [48, 20, 7, 8, 8, 13, 10, 40, 8, 15, 9, 0];
+const kWidths = [48, 20, 7, 8, 8, 13, 10, 40, 8, 15, 0];
 
 /** @param {MeasuredRow} row */
 function cells({ work, variant, threads, attn, rate, unit, ...row }) {
@@ -81,7 +77,6 @@ function cells({ work, variant, threads, attn, rate, unit, ...row }) {
       ? '–'
       : `${row.ratio.toFixed(2)} × (${(row.medianRatio ?? NaN).toFixed(2)})`,
     row.difference === undefined ? '–' : row.difference.toExponential(0),
-    marks(row.verdicts) || '–',
   ];
 }
 
@@ -102,19 +97,12 @@ const threadsText = (threads) =>
   threads === undefined ? '' : `${threads} thread${threads === 1 ? '' : 's'}`;
 
 /** @param {DerivedRow} row */
-export const derivedLine = ({ name, variant, threads, measured, verdicts }) =>
-  `${name} (${[variant, threadsText(threads)].filter(Boolean).join(', ')}): ${measured}${verdicts.length > 0 ? `; ${marks(verdicts)}` : ''}`;
+export const derivedLine = ({ name, variant, threads, measured }) =>
+  `${name} (${[variant, threadsText(threads)].filter(Boolean).join(', ')}): ${measured}`;
 
 /** @param {Peak} peak */
 export const peakLine = ({ name, threads, rate, unit }) =>
   `${name.padEnd(40)} ${String(threads).padStart(2)} thread${threads === 1 ? ' ' : 's'} ${rate.toFixed(1).padStart(8)} ${unit}`;
-
-/** @param {Results} results */
-export function summaryLine({ rows, derived }) {
-  const verdicts = [...rows, ...derived].flatMap((row) => row.verdicts);
-  const met = verdicts.filter(({ isMet }) => isMet).length;
-  return `${met} of ${verdicts.length} targets met`;
-}
 
 /** @param {Results} results */
 export function markdown(results) {
@@ -125,7 +113,7 @@ export function markdown(results) {
     `${machine.date}, ${machine.processor}, ${machine.cores} cores, ${machine.memory}; ${machine.system}; ` +
       `${Object.entries(versions)
         .map(([name, version]) => `${name} ${version}`)
-        .join(', ')}${isQuick ? '; a quick run' : ''}. ${summaryLine(results)}.`,
+        .join(', ')}${isQuick ? '; a quick run' : ''}.`,
   ];
   if (peaks.length > 0) {
     const body = peaks.map(({ name, threads, rate, unit }) => [
@@ -139,10 +127,10 @@ export function markdown(results) {
     if (own.length > 0) parts.push(table(kHeading, own.map(cells)));
     const body = derived
       .filter((row) => row.half === half)
-      .map(({ name, variant, threads, measured, verdicts }) => [
-        ...[name, variant, String(threads ?? '–'), measured, marks(verdicts) || '–'],
+      .map(({ name, variant, threads, measured }) => [
+        ...[name, variant, String(threads ?? '–'), measured],
       ]);
-    if (body.length > 0) parts.push(table(['', 'kernels', 'threads', 'measured', 'target'], body));
+    if (body.length > 0) parts.push(table(['', 'kernels', 'threads', 'measured'], body));
     const failures = failureLines(own);
     if (failures.length > 0) parts.push(failures.map((line) => `- ${line}`).join('\n'));
   }

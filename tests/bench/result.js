@@ -1,4 +1,4 @@
-// Converts times to rates, shares, ratios and verdicts.
+// Converts times to rates, shares and ratios.
 
 import {
   causalName,
@@ -11,14 +11,9 @@ import {
 } from './works.js';
 
 /** @import { Times } from './measure.js' */
-/** @import { Target, Work } from './works.js' */
+/** @import { Work } from './works.js' */
 
 /**
- * @typedef {object} Verdict
- * @property {string} target
- * @property {number} measured
- * @property {boolean} isMet
- *
  * @typedef {object} MeasuredRow
  * @property {'native' | 'browser'} half
  * @property {string} work
@@ -39,7 +34,6 @@ import {
  * @property {number} [share]  share of `machineRate` that attn reaches
  * @property {number} [difference]  the largest difference between results
  * @property {Record<string, number>} [parts]  share of attn's time for each part of the workload
- * @property {Verdict[]} verdicts
  *
  * @typedef {object} DerivedRow
  * @property {'native' | 'browser'} half
@@ -47,7 +41,6 @@ import {
  * @property {string} variant
  * @property {number} [threads]  number of threads, where it matters
  * @property {string} measured
- * @property {Verdict[]} verdicts
  */
 
 /**
@@ -91,7 +84,6 @@ export function judge({ half, work, variant, threads, times, machine, ...more })
     ...(parts.length > 0 && {
       parts: Object.fromEntries(parts.map((name) => [name, others[name].best / attn.best])),
     }),
-    verdicts: [],
   };
   const names = Object.keys(peers);
   if (names.length > 0) {
@@ -104,67 +96,17 @@ export function judge({ half, work, variant, threads, times, machine, ...more })
     row.machineRate = perSecond(machine.amount, machineTimes);
     row.share = rate / row.machineRate;
   }
-  row.verdicts = (work.targets ?? []).flatMap((target) => verdict(row, target));
   return row;
 }
 
-/**
- * @param {MeasuredRow} row
- * @param {Target} target
- * @returns {Verdict[]}  empty if there was nothing to compare with
- */
-function verdict({ attn, ratio, share, gain, variant }, { measure, least, most, kernels }) {
-  if (kernels && !kernels.includes(variant)) return [];
-  const measured = {
-    ratio,
-    gain,
-    share,
-    time: attn.best,
-    timesRoof: share === undefined ? undefined : 1 / share,
-  }[measure];
-  if (measured === undefined) return [];
-  const show = {
-    ratio: (/** @type {number} */ x) => `${x} ×`,
-    gain: (/** @type {number} */ x) => `${x} × float32`,
-    share: (/** @type {number} */ x) => `${Math.round(100 * x)} % of the machine`,
-    time: (/** @type {number} */ x) => `${+(1e6 * x).toPrecision(3)} µs`,
-    timesRoof: (/** @type {number} */ x) => `${x} × the fill`,
-  }[measure];
-  return [bound(measured, { least, most }, show)];
-}
+const times = (/** @type {number} */ x) => `${x.toFixed(2)} ×`;
 
-/**
- * @param {number} measured
- * @param {{ least?: number, most?: number }} bounds
- * @param {(x: number) => string} show
- * @returns {Verdict}
- */
-function bound(measured, { least, most }, show) {
-  return {
-    target: least !== undefined ? `≥ ${show(least)}` : `≤ ${show(/** @type {number} */ (most))}`,
-    measured,
-    isMet: measured >= (least ?? -Infinity) && measured <= (most ?? Infinity),
-  };
-}
-
-const times = (/** @type {number} */ x) => `${x} ×`;
-
-const kScalingTarget = 1.85;
-/**
- * The target is lower for a training step, because memory limits the speed of some of its parts.
- */
-const kStepScalingTarget = 1.8;
-const kCausalTarget = 1.8;
 /**
  * Length at which attn has no peer in the browser, because ONNX Runtime Web fails. attn's speed is
  * therefore compared with attn's speed on another workload.
  */
 const kLongHead = 4096;
 const kComparedWithLongHead = 'attention (1,8,2048), D 64';
-const kLongHeadTarget = 0.95;
-const kFlatness = 1.1;
-/** Factor by which time ÷ N may vary if the window has a constant width. */
-const kWindowGrowth = 1.15;
 
 /**
  * Computes ratios between rows, such as the time per N² for different lengths.
@@ -180,45 +122,35 @@ export function derive(rows) {
     const group = rows.filter((row) => keyOf(row) === key);
     const { half, variant, threads } = group[0];
     const find = (/** @type {string} */ name) => group.find(({ work }) => work === name)?.attn.best;
-    /** @param {string} name @param {string} measured @param {Verdict[]} verdicts */
-    const add = (name, measured, ...verdicts) =>
-      derived.push({ half, name, variant, threads, measured, verdicts });
-    const isNative = half === 'native';
+    const add = (/** @type {string} */ name, /** @type {string} */ measured) =>
+      derived.push({ half, name, variant, threads, measured });
 
     const full = find(`attention (1,8,${kCausalLength}), D 64`);
     const causal = find(causalName(kCausalLength));
     if (full && causal) {
-      const gain = full / causal;
-      const name = `causal against not causal, N ${kCausalLength}`;
-      const verdict = bound(gain, { least: kCausalTarget }, times);
-      add(name, `${gain.toFixed(2)} ×`, ...(isNative ? [verdict] : []));
+      add(`causal against not causal, N ${kCausalLength}`, times(full / causal));
     }
     const squares = spread(kSquareLengths, (keys) => find(oneHeadName(keys)), 2);
     if (squares) {
       const name = `time per N², N ${squares.from} to ${squares.to}`;
-      const measured = `${squares.spread.toFixed(2)} × from smallest to largest`;
-      add(name, measured, bound(squares.spread, { most: kFlatness }, times));
+      add(name, `${times(squares.spread)} from smallest to largest`);
     }
     const [long, short] = [oneHeadName(kLongHead), kComparedWithLongHead].map((name) =>
       group.find(({ work }) => work === name),
     );
-    if (long && short && !isNative) {
-      const part = long.rate / short.rate;
-      const name = `speed of ${long.work} against ${short.work}`;
-      add(name, `${part.toFixed(2)} ×`, bound(part, { least: kLongHeadTarget }, times));
+    if (long && short && half === 'browser') {
+      add(`speed of ${long.work} against ${short.work}`, times(long.rate / short.rate));
     }
     const windows = spread(kWindowLengths, (keys) => find(windowName(keys)), 1);
     if (windows) {
       const name = `window ${kWindow}: time per N, N ${windows.from} to ${windows.to}`;
-      const measured = `${windows.spread.toFixed(2)} × from smallest to largest`;
-      add(name, measured, bound(windows.spread, { most: kWindowGrowth }, times));
+      add(name, `${times(windows.spread)} from smallest to largest`);
     }
   }
   const parts = rows.flatMap(({ half, work, variant, threads, parts = {} }) =>
     Object.entries(parts).map(([name, share]) => ({
       ...{ half, name: `${name} part of ${work}`, variant, threads },
       measured: `${(100 * share).toFixed(0)} % of the time`,
-      verdicts: [],
     })),
   );
   const gains = rows.flatMap(({ half, work, variant, threads, gain }) =>
@@ -227,8 +159,7 @@ export function derive(rows) {
       : [
           {
             ...{ half, name: `against float32: ${work}`, variant, threads },
-            measured: `${gain.toFixed(2)} ×`,
-            verdicts: [],
+            measured: times(gain),
           },
         ],
   );
@@ -255,7 +186,6 @@ function spread(lengths, timeOf, power) {
 
 /** The native instruction set whose registers have the same width as WebAssembly's registers. */
 export const kWasmPeer = 'sse4_1';
-const kMostOfNative = 2.5;
 
 /**
  * Compares training steps in the browser with native training steps, if both were measured.
@@ -271,15 +201,11 @@ export function besideNative(rows) {
     return [
       {
         ...{ half, name: `${work}: time relative to native ${kWasmPeer}`, variant, threads },
-        measured: `${factor.toFixed(2)} ×`,
-        verdicts: [bound(factor, { most: kMostOfNative }, times)],
+        measured: times(factor),
       },
     ];
   });
 }
-
-const leastScaling = (/** @type {string} */ work) =>
-  work.startsWith('training step') ? kStepScalingTarget : kScalingTarget;
 
 /**
  * Compares the speed of two threads with the speed of one thread, for workloads that are long
@@ -310,8 +236,7 @@ function scaling(rows) {
           name: `two threads against one: ${two.work}`,
           variant: two.variant,
           threads: 2,
-          measured: `${gain.toFixed(2)} ×`,
-          verdicts: [bound(gain, { least: leastScaling(two.work) }, times)],
+          measured: times(gain),
         },
       ];
     });

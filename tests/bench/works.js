@@ -1,5 +1,4 @@
-// The workloads and their targets, in the order in which they are reported. Used in Node and in the
-// browser.
+// The workloads, in the order in which they are reported. Used in Node and in the browser.
 
 /**
  * @typedef {object} AttentionShape
@@ -25,15 +24,6 @@
  */
 
 /**
- * @typedef {object} Target  a target for one thread and for several
- * @property {'ratio' | 'share' | 'time' | 'timesRoof' | 'gain'} measure  the best peer's time ÷
- *   attn's time; attn's speed ÷ the speed of the machine's loop; the seconds of a call; attn's time
- *   ÷ the bare loop's time for the same memory; attn's time in float32 ÷ its time in the smaller
- *   type
- * @property {number} [least]
- * @property {number} [most]
- * @property {readonly string[]} [kernels]  kernels to which the target applies; all by default
- *
  * @typedef {object} WorkOfAnyKind
  * @property {string} name
  * @property {number} amount  floating-point operations or bytes in one call
@@ -41,7 +31,6 @@
  * @property {'multiply-add' | 'bfloat16 multiply-add' | 'read' | 'fill'} roof the bare loop that
  *   bounds the speed of the workload
  * @property {boolean} [hasPeers]
- * @property {Target[]} [targets]
  * @property {boolean} [isLong]  skipped in a quick run
  *
  * @typedef {WorkOfAnyKind & { kind: 'attention', shape: AttentionShape }} AttentionWork
@@ -110,17 +99,16 @@ function attention(name, shape, more = {}) {
   };
 }
 
-/** @param {number} batch @param {number} heads @param {number} keys @param {Target[]} targets */
-const square = (batch, heads, keys, targets) =>
-  attention(`attention (${batch},${heads},${keys}), D 64`, { batch, heads, keys }, { targets });
+/** @param {number} batch @param {number} heads @param {number} keys */
+const square = (batch, heads, keys) =>
+  attention(`attention (${batch},${heads},${keys}), D 64`, { batch, heads, keys });
 
 /**
  * @param {number} heads
  * @param {number} keys
- * @param {Target[]} targets
  * @param {number} [kvHeads]
  */
-function oneQuery(heads, keys, targets, kvHeads = heads) {
+function oneQuery(heads, keys, kvHeads = heads) {
   const grouped = kvHeads < heads ? `, ${heads} query heads` : '';
   const name = `one query, cache ${kvHeads} × ${keys}, D 64${grouped}`;
   // Counts the keys and values, each of which is read once. All other reads and writes are
@@ -128,15 +116,11 @@ function oneQuery(heads, keys, targets, kvHeads = heads) {
   const amount = 2 * kvHeads * keys * 64 * kFloatBytes;
   const more = {
     amount,
-    targets,
     unit: /** @type {const} */ ('GB/s'),
     roof: /** @type {const} */ ('read'),
   };
   return attention(name, { heads, kvHeads, queries: 1, keys }, more);
 }
-
-/** Instruction sets that process keys in tiles of 128 instead of 64. */
-const kLargeTiles = ['avx512', 'avx512_vnni', 'avx512_bf16', 'amx_bf16'];
 
 /**
  * The share of tiles that contain a query and a key of the same document. A tile has 48 queries and
@@ -160,8 +144,7 @@ function attendedTiles(keys, each, tile) {
 
 /**
  * Attention within documents of 64 tokens, with eight heads. With a mask, the peer is attention
- * without a mask, and the target is a fraction of the speed-up that skipping whole blocks and tiles
- * could give. With cu_seqlens, the peer is one call for each document.
+ * without a mask, and the name says how much faster skipping whole blocks and tiles could be. With cu_seqlens, the peer is one call for each document.
  * @param {number} keys
  * @returns {DocumentsWork[]}
  */
@@ -178,23 +161,13 @@ function documents(keys) {
   };
   const name = `${keys / shape.each} documents of ${shape.each}`;
   return [
-    {
-      ...work,
-      name: `${name}, mask (${limits})`,
-      separation: 'mask',
-      targets: [{ measure: 'ratio', least: 0.85 * limit(128), kernels: kLargeTiles }],
-    },
-    {
-      ...work,
-      name: `${name}, cu_seqlens`,
-      separation: 'cu_seqlens',
-      targets: [{ measure: 'ratio', least: 0.95 }],
-    },
+    { ...work, name: `${name}, mask (${limits})`, separation: 'mask' },
+    { ...work, name: `${name}, cu_seqlens`, separation: 'cu_seqlens' },
   ];
 }
 
-/** @param {number} tokens @param {number} width @param {number} heads @param {Target[]} targets @returns {LayerWork} */
-const layer = (tokens, width, heads, targets) => ({
+/** @param {number} tokens @param {number} width @param {number} heads @returns {LayerWork} */
+const layer = (tokens, width, heads) => ({
   kind: 'layer',
   name: `self-attention layer ${tokens} × ${width}, ${heads} heads`,
   shape: { tokens, width, heads },
@@ -202,11 +175,10 @@ const layer = (tokens, width, heads, targets) => ({
   unit: 'GFLOP/s',
   roof: 'multiply-add',
   hasPeers: true,
-  targets,
 });
 
-/** @param {number} size @param {Target[]} targets @returns {ProductWork} */
-const product = (size, targets) => ({
+/** @param {number} size @returns {ProductWork} */
+const product = (size) => ({
   kind: 'product',
   name: `dense product ${size}³`,
   shape: { rows: size, depth: size, columns: size },
@@ -214,18 +186,16 @@ const product = (size, targets) => ({
   unit: 'GFLOP/s',
   roof: 'multiply-add',
   hasPeers: true,
-  targets,
 });
 
-/** @param {number} rows @param {number} width @param {Target[]} targets @returns {SinusoidWork} */
-const sinusoid = (rows, width, targets) => ({
+/** @param {number} rows @param {number} width @returns {SinusoidWork} */
+const sinusoid = (rows, width) => ({
   kind: 'sinusoid',
   name: `sinusoidal table ${rows} × ${width}`,
   shape: { rows, width },
   amount: rows * width * kFloatBytes,
   unit: 'GB/s',
   roof: 'fill',
-  targets,
 });
 
 /**
@@ -233,10 +203,10 @@ const sinusoid = (rows, width, targets) => ({
  * @param {number} keys
  * @param {boolean} causal
  * @param {boolean} withForward
- * @param {Target[]} targets
+ *
  * @returns {GradientsWork}
  */
-function gradients(keys, causal, withForward, targets) {
+function gradients(keys, causal, withForward) {
   const { shape, amount } = attention('', { heads: 8, keys, causal });
   const passes = withForward ? 'forward and backward' : 'backward';
   return {
@@ -248,7 +218,6 @@ function gradients(keys, causal, withForward, targets) {
     unit: 'GFLOP/s',
     roof: 'multiply-add',
     hasPeers: true,
-    targets,
   };
 }
 
@@ -257,10 +226,9 @@ export const kVocabulary = 256;
 /**
  * A training step of a pre-norm GPT with GELU, cross entropy and AdamW.
  * @param {GptShape} shape
- * @param {number} least  minimum speed relative to a peer
  * @returns {StepWork}
  */
-function step(shape, least) {
+function step(shape) {
   const { width, layers, tokens, batch } = shape;
   const weights = layers * 12 * width * width + kVocabulary * width;
   const pairs = (batch * tokens * (tokens + 1)) / 2;
@@ -274,18 +242,8 @@ function step(shape, least) {
     unit: 'GFLOP/s',
     roof: 'multiply-add',
     hasPeers: true,
-    targets: [{ measure: 'ratio', least }],
   };
 }
-
-/**
- * Instruction sets that multiply pairs of bfloat16 numbers, and instruction sets that multiply such
- * pairs in tiles.
- */
-const kPairs = ['avx512_bf16'];
-const kTiles = ['amx_bf16'];
-/** Instruction sets that multiply bytes, so that int8 numbers need not be widened. */
-const kByteProducts = ['avx512_vnni', 'avx512_bf16', 'amx_bf16'];
 
 /**
  * Attention with eight heads in bfloat16.
@@ -304,11 +262,6 @@ function storedAttention(keys, dim, causal = false) {
     amount,
     unit: 'GFLOP/s',
     roof: 'bfloat16 multiply-add',
-    targets: [
-      { measure: 'gain', least: 1.6, kernels: kPairs },
-      { measure: 'gain', least: 1, kernels: kTiles },
-      { measure: 'ratio', least: 1.5, kernels: kTiles },
-    ],
   };
 }
 
@@ -318,10 +271,10 @@ const kBytes = { bfloat16: 2, float16: 2, int8: 1 };
  * One query over a key-value cache that is too large for any processor's caches.
  * @param {ElementType} type
  * @param {number} dim
- * @param {Target[]} targets
+ *
  * @returns {StoredCacheWork}
  */
-function storedCache(type, dim, targets) {
+function storedCache(type, dim) {
   const { shape } = attention('', { heads: 32, queries: 1, keys: 4096, dim });
   // Each row of int8 numbers also has a scale in float32.
   const row = kBytes[type] * dim + (type === 'int8' ? kFloatBytes : 0);
@@ -333,37 +286,15 @@ function storedCache(type, dim, targets) {
     amount: 2 * shape.heads * shape.keys * row,
     unit: 'GB/s',
     roof: 'read',
-    targets,
   };
 }
 
-/**
- * Returns a target for int8 caches. They are read at a lower share of the machine's speed than other
- * caches, because multiplying bytes takes longer than reading them (README.md, “Limits”).
- * @param {Target} target
- * @returns {Target}
- */
-const int8Target = (target) =>
-  target.measure === 'share' ? { ...target, least: 0.6, kernels: kByteProducts } : target;
+const kStoredCaches = [64, 128].flatMap((dim) =>
+  /** @type {const} */ (['float16', 'bfloat16', 'int8']).map((type) => storedCache(type, dim)),
+);
 
-/**
- * Workloads with key-value caches of all types and widths.
- * @param {number} halves  minimum speed of two-byte types relative to float32
- * @param {number} int8  minimum speed of int8 relative to float32
- * @param {Target[]} others
- */
-const storedCaches = (halves, int8, others) =>
-  [64, 128].flatMap((dim) =>
-    /** @type {const} */ (['float16', 'bfloat16', 'int8']).map((type) =>
-      storedCache(type, dim, [
-        { measure: 'gain', least: type === 'int8' ? int8 : halves },
-        ...(type === 'int8' ? others.map(int8Target) : others),
-      ]),
-    ),
-  );
-
-/** @param {number} rows @param {Target[]} targets @returns {StoredWeightsWork} */
-const storedWeights = (rows, targets) => ({
+/** @param {number} rows @returns {StoredWeightsWork} */
+const storedWeights = (rows) => ({
   kind: 'stored weights',
   name: `bfloat16 weights 768 × 768, ${rows === 1 ? 'one row' : `${rows} rows`}`,
   shape: { rows, depth: 768, columns: 768 },
@@ -373,7 +304,6 @@ const storedWeights = (rows, targets) => ({
   amount: 2 * rows * 768 * 768,
   unit: rows === 1 ? 'GB/s' : 'GFLOP/s',
   roof: rows === 1 ? 'read' : 'bfloat16 multiply-add',
-  targets,
 });
 
 /**
@@ -394,7 +324,6 @@ function token(shape) {
     unit: 'GB/s',
     roof: 'read',
     isLong: true,
-    targets: [{ measure: 'share', least: 0.7 }],
   };
 }
 
@@ -412,35 +341,20 @@ export const windowName = (keys) => `window ${kWindow}, (1,1,${keys}), D 64`;
 /** @param {number} keys */
 export const causalName = (keys) => `causal (1,8,${keys}), D 64`;
 
-/** @type {Target[]} */
-const ahead = [{ measure: 'ratio', least: 1.1 }];
-/** @type {Target[]} */
-const aheadAndNearPeak = [...ahead, { measure: 'share', least: 0.88 }];
-/** @type {Target[]} */
-const even = [{ measure: 'ratio', least: 1 }];
-/** @type {Target[]} */
-const nearMemory = [{ measure: 'share', least: 0.75 }];
+const kTiny = attention('tiny (2,5,4), D 20', { batch: 2, heads: 5, keys: 4, dim: 20 });
 
 /** @type {Work[]} */
 export const kNativeWorks = [
-  square(1, 8, 128, ahead),
-  square(1, 8, 512, aheadAndNearPeak),
-  square(1, 8, 1024, aheadAndNearPeak),
-  square(1, 8, 2048, aheadAndNearPeak),
-  square(1, 12, 512, aheadAndNearPeak),
+  square(1, 8, 128),
+  square(1, 8, 512),
+  square(1, 8, 1024),
+  square(1, 8, 2048),
+  square(1, 12, 512),
   ...kSquareLengths.map((keys) =>
-    attention(
-      oneHeadName(keys),
-      { keys },
-      {
-        targets: keys === 4096 ? aheadAndNearPeak : [],
-        hasPeers: keys <= 4096,
-        isLong: keys > 4096,
-      },
-    ),
+    attention(oneHeadName(keys), { keys }, { hasPeers: keys <= 4096, isLong: keys > 4096 }),
   ),
   ...[32, 80, 128, 256].map((dim) =>
-    attention(`attention (1,8,1024), D ${dim}`, { heads: 8, keys: 1024, dim }, { targets: even }),
+    attention(`attention (1,8,1024), D ${dim}`, { heads: 8, keys: 1024, dim }),
   ),
   attention(causalName(kCausalLength), { heads: 8, keys: kCausalLength, causal: true }),
   attention(`${causalName(kCausalLength)}, 2 key heads`, {
@@ -456,27 +370,20 @@ export const kNativeWorks = [
   ),
   ...documents(1024),
   ...documents(4096),
-  oneQuery(8, 2048, nearMemory),
-  oneQuery(32, 4096, nearMemory),
-  oneQuery(32, 4096, [], 8),
-  attention(
-    'tiny (2,5,4), D 20',
-    { batch: 2, heads: 5, keys: 4, dim: 20 },
-    { targets: [{ measure: 'time', most: 1.5e-6 }] },
-  ),
-  layer(512, 768, 12, [{ measure: 'ratio', least: 1.05 }]),
-  layer(1024, 512, 8, [{ measure: 'ratio', least: 1.05 }]),
-  product(512, [{ measure: 'share', least: 0.95 }]),
-  sinusoid(4096, 512, [{ measure: 'timesRoof', most: 2.5 }]),
+  oneQuery(8, 2048),
+  oneQuery(32, 4096),
+  oneQuery(32, 4096, 8),
+  kTiny,
+  layer(512, 768, 12),
+  layer(1024, 512, 8),
+  product(512),
+  sinusoid(4096, 512),
   ...[512, 1024, 2048, 4096].map((keys) => storedAttention(keys, 64)),
   ...[512, 1024, 2048].map((keys) => storedAttention(keys, 64, true)),
   ...[512, 1024, 2048].map((keys) => storedAttention(keys, 128)),
-  ...storedCaches(1.8, 2.8, nearMemory),
-  storedWeights(512, [
-    { measure: 'gain', least: 1.6, kernels: kPairs },
-    { measure: 'gain', least: 4, kernels: kTiles },
-  ]),
-  storedWeights(1, []),
+  ...kStoredCaches,
+  storedWeights(512),
+  storedWeights(1),
   // The sizes of SmolLM-135M.
   token({
     ...{ vocabulary: 49152, width: 576, layers: 30, heads: 9, kvHeads: 3, hidden: 1536 },
@@ -484,55 +391,37 @@ export const kNativeWorks = [
   }),
   ...[512, 1024, 2048].flatMap((keys) =>
     [false, true].flatMap((causal) => [
-      gradients(keys, causal, true, [{ measure: 'ratio', least: 1.3 }]),
-      gradients(keys, causal, false, [{ measure: 'share', least: 0.75 }]),
+      gradients(keys, causal, true),
+      gradients(keys, causal, false),
     ]),
   ),
-  step({ width: 64, layers: 2, heads: 4, tokens: 32, batch: 32 }, 4),
-  step({ width: 96, layers: 4, heads: 4, tokens: 64, batch: 16 }, 3),
-  step({ width: 128, layers: 4, heads: 4, tokens: 128, batch: 16 }, 2),
-  step({ width: 256, layers: 6, heads: 8, tokens: 128, batch: 8 }, 1.3),
+  step({ width: 64, layers: 2, heads: 4, tokens: 32, batch: 32 }),
+  step({ width: 96, layers: 4, heads: 4, tokens: 64, batch: 16 }),
+  step({ width: 128, layers: 4, heads: 4, tokens: 128, batch: 16 }),
+  step({ width: 256, layers: 6, heads: 8, tokens: 128, batch: 8 }),
 ];
 
-/** TinyGPT's sizes. */
+/** TinyGPT's sizes. @type {Work[]} */
 export const kTinyGptSteps = [
-  step({ width: 96, layers: 3, heads: 3, tokens: 64, batch: 16 }, 8),
-  { ...step({ width: 128, layers: 4, heads: 4, tokens: 96, batch: 16 }, 8), isLong: true },
-  { ...step({ width: 192, layers: 6, heads: 6, tokens: 128, batch: 12 }, 8), isLong: true },
+  step({ width: 96, layers: 3, heads: 3, tokens: 64, batch: 16 }),
+  { ...step({ width: 128, layers: 4, heads: 4, tokens: 96, batch: 16 }), isLong: true },
+  { ...step({ width: 192, layers: 6, heads: 6, tokens: 128, batch: 12 }), isLong: true },
 ];
 
-const kBrowserRatios = {
-  relaxed: { attention: 2, layer: 1.7 },
-  simd128: { attention: 1.7, layer: 1.4 },
-};
-
-/**
- * Workloads of the browser half. Their targets depend on whether the variant has relaxed SIMD.
- * @param {'relaxed' | 'simd128'} kind
- * @returns {Work[]}
- */
-export function browserWorks(kind) {
-  /** @param {number} least @returns {Target[]} */
-  const ratio = (least) => [{ measure: 'ratio', least }];
-  const attentionTarget = ratio(kBrowserRatios[kind].attention);
-  return [
-    square(1, 8, 128, attentionTarget),
-    square(1, 8, 512, attentionTarget),
-    square(1, 8, 1024, attentionTarget),
-    square(1, 8, 2048, attentionTarget),
-    square(1, 12, 512, attentionTarget),
-    ...kSquareLengths.map((keys) =>
-      attention(oneHeadName(keys), { keys }, { hasPeers: keys <= 4096, isLong: keys > 4096 }),
-    ),
-    attention(causalName(kCausalLength), { heads: 8, keys: kCausalLength, causal: true }),
-    attention(
-      'tiny (2,5,4), D 20',
-      { batch: 2, heads: 5, keys: 4, dim: 20 },
-      { targets: [{ measure: 'time', most: 3e-6 }] },
-    ),
-    ...storedCaches(1.5, 2, []),
-    layer(512, 768, 12, ratio(kBrowserRatios[kind].layer)),
-    product(512, []),
-    ...kTinyGptSteps,
-  ];
-}
+/** Workloads of the browser half. @type {Work[]} */
+export const kBrowserWorks = [
+  square(1, 8, 128),
+  square(1, 8, 512),
+  square(1, 8, 1024),
+  square(1, 8, 2048),
+  square(1, 12, 512),
+  ...kSquareLengths.map((keys) =>
+    attention(oneHeadName(keys), { keys }, { hasPeers: keys <= 4096, isLong: keys > 4096 }),
+  ),
+  attention(causalName(kCausalLength), { heads: 8, keys: kCausalLength, causal: true }),
+  kTiny,
+  ...kStoredCaches,
+  layer(512, 768, 12),
+  product(512),
+  ...kTinyGptSteps,
+];
