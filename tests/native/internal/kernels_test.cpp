@@ -338,6 +338,17 @@ TEST_P(ProductKernelTest, is_right_across_blocks) {
   }
 }
 
+TEST_P(ProductKernelTest, is_right_if_a_is_stored_transposed) {
+  Random random;
+  for (const index rows : {15, 16, 17, 28, 31, 33, 47, 59}) {
+    for (const index depth : {1, 5, 300}) {
+      for (const Order a : {Order::kColumns, Order::kColumnsApart}) {
+        check({.rows = rows, .cols = 35, .depth = depth, .bias = true, .a = a}, random);
+      }
+    }
+  }
+}
+
 TEST_P(ProductKernelTest, nan_and_infinity_stay_in_their_rows_and_columns) {
   Random random;
   for (int i = 0; i < 60; ++i) {

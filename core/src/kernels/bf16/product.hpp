@@ -142,6 +142,7 @@ void bf16_product(const Bf16ProductArgs& p, float* scratch) noexcept {
       p.a ? write(p.a) : write(p.bf16_a);
     }
     pad_tiles<Isa>(block, (count + 1) / 2, tile_height(p.rows), copy, row);
+    return copy;
   };
   product_blocks<Isa>({p.rows, p.cols, pairs, reinterpret_cast<const Bf16Pair*>(p.bf16_a.data),
                        p.bf16_a.row / 2, p.packed_b, p.bias, p.c, false},
