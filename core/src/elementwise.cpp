@@ -18,7 +18,22 @@ void for_all_row_runs(std::span<const std::int64_t> shape, runtime::Execution& r
       });
 }
 
+namespace {
+
+/// Views a tensor without gaps as one row, so that it is not divided into many short rows.
+template <class T>
+TensorView<T> flat(const TensorView<T>& x) noexcept {
+  std::int64_t count = 1;
+  for (const std::int64_t size : x.shape()) count *= size;
+  return TensorView<T>(x.data(), {count});
+}
+
+}  // namespace
+
 void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) noexcept {
+  if (from.rank() > 1 && from.is_contiguous() && to.is_contiguous()) {
+    return copy(flat(from), flat(to), run);
+  }
   if (from.rank() == 0) {
     *to.data() = *from.data();
     return;
@@ -28,7 +43,11 @@ void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) no
   for_all_row_runs(from.shape(), run, [&](std::int64_t first, std::int64_t count) noexcept {
     const float* in = element(from, first);
     float* out = element(to, first);
-    for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = in[i * in_step];
+    if (in_step == 1 && out_step == 1) {
+      std::copy_n(in, count, out);
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = in[i * in_step];
+    }
   });
 }
 
@@ -67,6 +86,9 @@ void narrow(const ConstTensor& from, const AnyTensor& to, runtime::Execution& ru
 
 void add(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
          runtime::Execution& run) noexcept {
+  if (a.rank() > 1 && a.is_contiguous() && b.is_contiguous() && out.is_contiguous()) {
+    return add(flat(a), flat(b), flat(out), run);
+  }
   if (a.rank() == 0) {
     *out.data() = *a.data() + *b.data();
     return;
