@@ -146,7 +146,7 @@ class Backward {
     take(worker.chunk.values, chunks_.most_keys() * value_row_);
     take(worker.chunk.value_gradients, chunks_.most_keys() * value_row_);
     if (sums_.has_distance_bias()) take(worker.distance_bias, p_.num_queries + p_.num_keys);
-    take(worker.scratch, kernels_.attention_gradient_scratch(plan_.head(0, 0)));
+    take(worker.scratch, kernels_.attention_gradient_scratch(plan_.first_head()));
     return size;
   }
 
@@ -228,7 +228,7 @@ class Backward {
     for (index h = key_head * group; h < (key_head + 1) * group; ++h) {
       backpropagate_head(e, h, c, worker);
     }
-    kernels_.scaled_difference(keys * key_row_, plan_.head(0, 0).scale, chunk.key_gradients,
+    kernels_.scaled_difference(keys * key_row_, plan_.first_head().scale, chunk.key_gradients,
                                nullptr, chunk.key_gradients);
     const auto store = [&](const float* from, index row, const Tensor& to) {
       if (to.is_none()) return;
@@ -271,7 +271,7 @@ class Backward {
   }
 
   void finish() noexcept {
-    sums_.finish(plan_.head(0, 0).scale);
+    sums_.finish(plan_.first_head().scale);
     const Tensor& sinks = p_.gradients.sinks;
     for (index h = 0; !sinks.is_none() && h < p_.query_heads; ++h) {
       double sum = 0;
