@@ -226,6 +226,17 @@ test('switches silence parts of the model, work with the keyboard, and are kept 
   await becomes(() => other.locator('[data-change]').getAttribute('data-change').then(Number), 0);
 });
 
+test('the block’s switches silence parts of its layer, and a line says what this changes', async () => {
+  const page = await site.visit(`${link.replace('.cut', '.encoder-block')}&layer=2`);
+  const block = page.locator('#encoder-block');
+  await block.getByRole('switch', { name: 'silence the feed-forward network' }).check();
+  const effect = page.getByText(/^Silenced: layer 2, feed-forward\. “.+” now has probability/);
+  await effect.waitFor();
+  await block.getByRole('switch', { name: 'silence the whole layer' }).check();
+  await page.getByText(/^Silenced: layer 2, feed-forward; all of layer 2\./).waitFor();
+  await becomes(async () => new URL(page.url()).hash.includes('silenced=2.mlp%2C2.layer'), true);
+});
+
 test('the parts of a model that the reader opened are silenced one by one, until the reader stops', async () => {
   const page = await site.visit('#v=2&text=the+lady+sat+by+the+fire&at=transformer.encoder-block');
   await open(page, gpt2());

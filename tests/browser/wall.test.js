@@ -186,6 +186,8 @@ test('a bidirectional model has a wall, and axe finds nothing wrong', async () =
     await choose(page, options.viewport ? gpt2() : bert());
     await page.locator('[data-recognised]').waitFor();
     const wall = await wallOf(page, options.viewport ? 8 : 6);
+    // Only a model that predicts tokens shows what silencing changes.
+    assert.equal(await wall.getByRole('switch').count(), options.viewport ? 1 : 0);
     await sort(wall, 'same token');
     await wall
       .getByText(
@@ -196,4 +198,27 @@ test('a bidirectional model has a wall, and axe finds nothing wrong', async () =
       .waitFor();
     assert.deepEqual(await accessibilityProblems(page, ['#wall']), []);
   }
+});
+
+test('heads are silenced on the wall, and a line says what this changes', async () => {
+  const page = await site.visit(learned);
+  const wall = await wallOf(page, 12);
+  const head = wall.locator('[data-head="2.1"]');
+  await wall.getByRole('switch', { name: 'a click silences a head' }).check();
+  assert.equal(await head.getAttribute('aria-pressed'), 'false');
+  await head.click();
+  await becomes(() => head.getAttribute('aria-pressed'), 'true');
+  const effect = page
+    .locator('#self-attention')
+    .getByText(/^Silenced: layer 3, head 2\. “.+” now has probability/);
+  await effect.waitFor();
+  const [, after] = /probability (.+) instead of/.exec(await effect.innerText()) ?? [];
+  await becomes(async () => new URL(page.url()).hash.includes('silenced=3.2'), true);
+  assert.deepEqual(await accessibilityProblems(page, ['#wall']), []);
+  await effect.getByRole('button', { name: 'Switch all parts on again' }).click();
+  await effect.waitFor({ state: 'detached' });
+  assert.equal(await head.getAttribute('aria-pressed'), 'false');
+  await head.click();
+  await effect.getByRole('button', { name: 'What else changes' }).click();
+  await page.locator('#silence').getByText(`and has ${after} with silenced parts`).waitFor();
 });

@@ -345,6 +345,10 @@ export class LayerSentence {
   }
 }
 
+/** Whether parts of a model can be silenced before it predicts a token. @param {Model} model */
+export const canSilence = ({ config, lacks }) =>
+  config !== null && !('next' in lacks || 'change' in lacks);
+
 /** The base class of models that are made of attn's layers. @abstract */
 export class Layered {
   id = 0;

@@ -72,6 +72,9 @@ export const texts = {
   /** @param {{ layers: number, heads: number, selected: string }} of */
   summary: ({ layers, heads, selected }) =>
     `${layers} layers of ${heads} heads. Selected: ${selected}.`,
+  click: 'a click silences a head',
+  /** The mark on a silenced head. */
+  off: '×',
   order: 'sorted by',
   byLayer: 'layer',
   /**

@@ -1,1 +1,3 @@
 export { default } from './Why.svelte';
+export { default as LayerSwitches } from './LayerSwitches.svelte';
+export { default as Silenced } from './Silenced.svelte';
