@@ -65,6 +65,32 @@ test('the weights of all three parts are the weights that PyTorch recorded', asy
   await becomes(() => page.locator('[role=alert]').count(), 0);
 });
 
+test('the stages of all three parts lead to the weights that PyTorch recorded', async () => {
+  const page = await site.visit(`${link}&part=cross&at=self-attention.stages`);
+  await open(page, files);
+  const figure = page.locator('#stages');
+  await figure.waitFor();
+  await figure.evaluate((element) => element.scrollIntoView());
+  for (const [part, recorded, rows, columns] of /** @type {const} */ ([
+    ['cross', 'cross_weights.0', targets.length, sources],
+    ['decoder', 'self_weights.0', targets.length, targets.length],
+    ['encoder', 'encoder_weights.0', sources, sources],
+  ])) {
+    await choose(page, part);
+    const map = heatmap(figure, new RegExp(`^Weights after softmax, ${rows} by ${columns}`));
+    await map.waitFor();
+    const want = read(recorded).slice(rows * columns, 2 * rows * columns);
+    await becomes(async () => {
+      const values = (await readValues(map, rows, columns)).flat();
+      return values.every((value, i) => Math.abs(value - want[i]) <= 2e-5);
+    }, true);
+    const memory = heatmap(figure, new RegExp(`^Output of the encoder, ${sources} by 18`));
+    await becomes(() => memory.count(), part === 'cross' ? 1 : 0);
+    await becomes(() => figure.getByText('+ bias, mask').count(), part === 'cross' ? 0 : 1);
+  }
+  assert.deepEqual(await accessibilityProblems(page, ['#stages']), []);
+});
+
 test('an edited target is read again, and links keep it', async () => {
   const page = await site.visit(`${link}&part=cross&at=self-attention.weights`);
   await open(page, files);

@@ -6,18 +6,20 @@ import { joinHeads } from './heads.js';
 /** @typedef {import('../drawing/matrix.js').Matrix} Matrix */
 
 /** @typedef {InstanceType<Attn['MultiHeadAttention']>} Layer */
-/** @typedef {'x' | 'q' | 'k' | 'v' | 'scores' | 'scaled' | 'capped' | 'masked' | 'weights' | 'head' | 'output'} StageId */
+/** @typedef {'x' | 'memory' | 'q' | 'k' | 'v' | 'scores' | 'scaled' | 'capped' | 'masked' | 'weights' | 'head' | 'output'} StageId */
 
 /**
  * All steps between the input of a multi-head attention layer and its output, for one head.
  * @typedef {object} Stages
- * @property {Matrix} query the head's columns of X·W_qᵀ: (n, D), like `key` and `value`
- * @property {Matrix} key
+ * @property {Matrix} query the head's columns of X·W_qᵀ: (n, D)
+ * @property {Matrix} key (m, D), like `value`; m = n in self-attention
  * @property {Matrix} value
- * @property {Matrix} scores q·k: (n, n), like the next four properties
+ * @property {Matrix} [memory] the encoder's output, from which cross attention computes keys and
+ *   values: (m, E)
+ * @property {Matrix} scores q·k: (n, m), like the next four properties
  * @property {Matrix} scaled divided by √D
  * @property {Matrix} [capped] after softcapping, if the layer caps scores
- * @property {Matrix} masked −∞ where excluded
+ * @property {Matrix} masked with the learned bias, if there is one, and −∞ where excluded
  * @property {Matrix} weights after softmax
  * @property {Matrix} attended weights · value, all heads side by side: (n, H·D)
  * @property {Matrix} output attended · W_oᵀ: (n, E)
@@ -115,13 +117,15 @@ export function columnsOf({ data, rows, columns }, begin, end) {
  * row, a whole column, or one cell.
  * @param {import('../drawing/selection.svelte.js').Cell} cell
  * @param {boolean} isCapped whether scores are softcapped
+ * @param {boolean} [isCross] whether keys and values are computed from the encoder's output
  * @returns {Record<StageId, Partial<Record<StageId, { row?: number, column?: number }>>>}
  */
-export const sourcesOf = ({ row, column }, isCapped) => ({
+export const sourcesOf = ({ row, column }, isCapped, isCross = false) => ({
   x: {},
+  memory: {},
   q: { x: { row } },
-  k: { x: { row } },
-  v: { x: { row } },
+  k: { [isCross ? 'memory' : 'x']: { row } },
+  v: { [isCross ? 'memory' : 'x']: { row } },
   scores: { q: { row }, k: { row: column } },
   scaled: { scores: { row, column } },
   capped: { scaled: { row, column } },

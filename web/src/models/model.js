@@ -227,6 +227,7 @@ import { Kept } from '../work/kept.js';
  * @property {number} kvHead the head whose keys and values it reads
  * @property {number} [scale] scale of scores, if it is not 1/√D
  * @property {number} softcap 0 if there is none
+ * @property {boolean} [hasBias] true if a learned bias is added to scores
  * @property {number} [sink]
  * @property {boolean} normalises true if queries and keys are normalised
  * @property {import('../core/turned.js').Turn} [turn]

@@ -21,6 +21,15 @@ function layerOf(part, { layer, layers }) {
   return `This is the cross attention in layer ${layer} of ${layers} of your model’s decoder. Each row is a token of the target, and each column is a token of the source.`;
 }
 
+/** Notes displayed next to figures. @type {Record<PartName, (layer: number, head: number) => string>} */
+const whoseOf = {
+  encoder: (layer, head) => `Layer ${layer}, head ${head} of your model’s encoder:`,
+  decoder: (layer, head) =>
+    `Layer ${layer}, head ${head} of the self-attention in your model’s decoder:`,
+  cross: (layer, head) =>
+    `Layer ${layer}, head ${head} of the cross attention in your model’s decoder. Queries are computed from the target (X). Keys and values are computed from the output of the encoder (E), which has a row for each token of the source.`,
+};
+
 /** How scores differ from the equation. @type {Record<PartName, string>} */
 const biases = {
   encoder:
@@ -32,8 +41,6 @@ const biases = {
 
 const inside = {
   walk: 'Your model is not made of layers that the page can take apart.',
-  stages:
-    'This figure computes scores from queries and keys of one text. It does not support models with an encoder and a decoder.',
   scale:
     'This figure computes scores from queries and keys alone. It does not support models with an encoder and a decoder.',
   edit: 'This figure changes a projection of a model with one stack of layers. Your model has an encoder and a decoder.',
@@ -80,6 +87,8 @@ export const pairTexts = {
   of: (part, bias) => ({
     /** @param {number} layer @param {number} head */
     headName: (layer, head) => `${names[part()]}, layer ${layer + 1}, head ${head + 1}`,
+    /** @param {number} layer @param {number} head */
+    whose: (layer, head) => whoseOf[part()](layer, head),
     /** @param {Place} place */
     layer: (place) => [layerOf(part(), place), ...(bias ? [biases[part()]] : [])].join(' '),
   }),

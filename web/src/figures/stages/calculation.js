@@ -10,7 +10,7 @@ import * as texts from '../../texts/figures/stages.js';
 /**
  * The matrices of one head and what they were computed with. `StagesFigure` describes the options.
  * @typedef {object} Head
- * @property {readonly string[]} tokens as shown
+ * @property {readonly string[]} keys names of the keys, as shown
  * @property {Record<StageId, Matrix>} matrices
  * @property {Matrix} attended outputs of all heads
  * @property {import('../../core/stages.js').Projections | null} projections
@@ -31,7 +31,7 @@ const rowOf = ({ data, columns }, row) => data.subarray(row * columns, (row + 1)
  * @param {number} most number of terms to list
  */
 export function calculationOf(head, stage, { row, column }, most) {
-  const { tokens, matrices, attended, projections, depth, sink, normalises, turn } = head;
+  const { keys, matrices, attended, projections, depth, sink, normalises, turn } = head;
   const result = valueAt(matrices[stage], { row, column });
   /**
    * @param {ArrayLike<number>} a
@@ -62,9 +62,15 @@ export function calculationOf(head, stage, { row, column }, most) {
     case 'v': {
       if (!projections || (normalises && stage !== 'v')) return null;
       const { weight, bias } = projections[stage];
-      const x = rowOf(matrices.x, row);
+      const isCross = stage !== 'q' && matrices.memory.rows > 0;
+      const x = rowOf(isCross ? matrices.memory : matrices.x, row);
       if (!turn || stage === 'v')
-        return products(x, rowOf(matrixOf(weight), column), ['X', `W_${stage}`], bias?.[column]);
+        return products(
+          x,
+          rowOf(matrixOf(weight), column),
+          [isCross ? 'E' : 'X', `W_${stage}`],
+          bias?.[column],
+        );
       const turned = turnedRow(weight, bias, column, { depth, turn, position: row });
       return products(x, turned.row, ['X', texts.turnedMatrix(`W_${stage}`)], turned.bias);
     }
@@ -72,7 +78,7 @@ export function calculationOf(head, stage, { row, column }, most) {
       return products(rowOf(matrices.q, row), rowOf(matrices.k, column), ['Q', 'K']);
     case 'weights': {
       const scores = rowOf(matrices.masked, row);
-      const softmax = softmaxTerms(scores, (i) => tokens[i], column, most, sink);
+      const softmax = softmaxTerms(scores, (i) => keys[i], column, most, sink);
       const { terms, others, largest, total } = softmax;
       const exponential =
         largest === -Infinity ? 'exp' : `exp(score − ${brief(largest)})`.replace('− −', '+ ');
@@ -93,9 +99,9 @@ export function calculationOf(head, stage, { row, column }, most) {
     }
     case 'head': {
       const { data, columns } = matrices.v;
-      const values = Float32Array.from(tokens, (_, i) => data[i * columns + column]);
+      const values = Float32Array.from(keys, (_, i) => data[i * columns + column]);
       const weights = rowOf(matrices.weights, row);
-      return products(weights, values, [texts.weight, 'V'], undefined, tokens);
+      return products(weights, values, [texts.weight, 'V'], undefined, keys);
     }
     case 'output': {
       if (!projections?.o) return null;

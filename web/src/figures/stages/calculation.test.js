@@ -10,8 +10,15 @@ const { query, key, value, attended, output, ...square } = stages;
 const matrices = {
   ...{ x: matrixOf(x), q: query, k: key, v: value, capped: square.scaled, output, ...square },
   head: matrixOf(counted([3, 2], 70)),
+  memory: { data: new Float32Array(), rows: 0, columns: 0 },
 };
-const head = { tokens, matrices, attended, depth: 2, projections: projectionsOf(parameters, 1, 2) };
+const head = {
+  keys: tokens,
+  matrices,
+  attended,
+  depth: 2,
+  projections: projectionsOf(parameters, 1, 2),
+};
 const cell = { row: 1, column: 0 };
 
 for (const [stage, heads, factors, note] of /** @type {const} */ ([
@@ -35,6 +42,25 @@ for (const [stage, heads, factors, note] of /** @type {const} */ ([
     assert.equal(calculation.note, note);
   });
 }
+
+test('in cross attention, keys and values are computed from the output of the encoder', () => {
+  const memory = matrixOf(counted([5, 4], 40));
+  const cross = { ...head, matrices: { ...matrices, memory } };
+  for (const [stage, factor] of /** @type {const} */ ([
+    ['q', 'X'],
+    ['k', 'E'],
+    ['v', 'E'],
+  ])) {
+    const calculation = calculationOf(cross, stage, cell, 8);
+    assert.equal(calculation?.heads[0], factor);
+    const row = (stage === 'q' ? matrices.x : memory).data.subarray(4, 8);
+    const values = calculation.columns.map(({ values }) => values[0]);
+    assert.deepEqual(
+      values.toSorted((a, b) => a - b),
+      [...row].toSorted((a, b) => a - b),
+    );
+  }
+});
 
 test('weights: the softmax of the row, with the key in question marked', () => {
   const calculation = calculationOf({ ...head, sink: 0 }, 'weights', cell, 8);

@@ -29,12 +29,12 @@ test('in a window of medium width, each line of panels fills the figure', () => 
   const sum = gutter + widths.q + widths.k + widths.v + 2 * gap;
   assert.ok(sum <= 800 && sum > 790, String(sum));
   assert.ok(Math.abs(widths.head + widths.output + gap + gutter - 800) <= 2);
-  assert.deepEqual(named, ['x', 'scores', 'q', 'head']);
+  assert.deepEqual(named, ['x', 'memory', 'scores', 'q', 'head']);
 });
 
 test('rows show the names of tokens if they are high enough', () => {
-  assert.deepEqual(layOut(350, 6, false).named, ['x']);
-  assert.deepEqual(layOut(1326, 6, false).named, ['x', 'scores']);
+  assert.deepEqual(layOut(350, 6, false).named, ['x', 'memory']);
+  assert.deepEqual(layOut(1326, 6, false).named, ['x', 'memory', 'scores']);
   const { named, gutter } = layOut(1326, 60, false);
   assert.deepEqual([named, gutter], [[], 0]);
 });
@@ -43,5 +43,17 @@ test('square panels have one row and one column for each token', () => {
   const { widths, height } = layOut(350, 9, true);
   for (const id of /** @type {const} */ (['scores', 'scaled', 'capped', 'masked', 'weights'])) {
     assert.equal(widths[id], height);
+  }
+});
+
+test('in cross attention, the cells of scores are squares, and each row has one height', () => {
+  for (const [length, keys] of [
+    [4, 9],
+    [9, 4],
+  ]) {
+    const { height, keyHeight, widths } = layOut(1326, length, false, keys);
+    assert.equal(widths.scores, keyHeight);
+    assert.ok(Math.abs(height / length - keyHeight / keys) < 1e-9);
+    assert.ok(Math.max(height, keyHeight) <= 176);
   }
 });

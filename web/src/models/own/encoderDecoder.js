@@ -1,8 +1,11 @@
 // The reader's encoder–decoder model in its own worker.
 
+import { joinHeads } from '../../core/heads.js';
+import { matrixOf } from '../../drawing/matrix.js';
 import { checkRows } from './checkRows.js';
 import { NextTokens } from './ownNext.js';
 import { learnedPlaces } from './ownPlaces.js';
+import { ownScaleOf, projectionsOf } from './ownStages.js';
 
 /** @typedef {import('attn').ModelsAttn} ModelsAttn */
 /** @typedef {import('attn').EncoderDecoderModel} EncoderDecoderModel */
@@ -123,7 +126,51 @@ export class EncoderDecoder {
         const [output, weights] = run(names);
         return { output, weights };
       },
+      stages: () => this.stages(given, exclusion),
       dispose: () => {},
+    };
+  }
+
+  /**
+   * The stages of a head in the part that figures show.
+   * @param {Given} given
+   * @param {ExclusionOptions} exclusion
+   * @returns {import('../../core/stages.js').Stages & { how: import('../model.js').How }}
+   */
+  stages({ pair, layer, head }, exclusion) {
+    const { part, source, target } = /** @type {Pair} */ (pair);
+    const { stack, attention } = parts[part];
+    const { description, positions } = /** @type {any} */ (this.facts.parts)[part];
+    /** @type {import('attn').LanguageModelLayer} */
+    const described = description.layers[layer];
+    const prefix = `${stack}.layers.${layer}.${attention}.`;
+    const names = ['q', 'k', 'v', 'scaled_scores', 'biased_scores', 'weights'];
+    const shown = this.#run(
+      { part, source: source.ids, target: target.ids },
+      exclusion,
+      [...names, 'head_output', 'output'].map((name) => prefix + name),
+    );
+    const [query, key, value, scaled, masked, weights] = names.map((name) =>
+      matrixOf(shown[prefix + name], head),
+    );
+    const [q, k] = [query, key].map(({ data, rows, columns }) => ({
+      data,
+      shape: [1, rows, columns],
+    }));
+    const { scaledScores } = this.#attn.scaledDotProductAttention(q, k, k, {
+      ...{ numHeads: 1, scale: 1, needScaledScores: true },
+    });
+    return {
+      ...{ query, key, value, scores: matrixOf(scaledScores), scaled, masked, weights },
+      ...(part === 'cross' ? { memory: matrixOf(this.#memory(source.ids)) } : {}),
+      attended: matrixOf(joinHeads(shown[`${prefix}head_output`])),
+      output: matrixOf(shown[`${prefix}output`]),
+      how: {
+        ...{ depth: described.headDim, kvHead: head, softcap: 0, normalises: false },
+        ...ownScaleOf(described),
+        hasBias: positions === 'bias' && part !== 'cross',
+        projections: projectionsOf(this.#model, described, prefix, head),
+      },
     };
   }
 

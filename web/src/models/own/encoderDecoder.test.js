@@ -70,6 +70,30 @@ function near(got, want, where) {
   );
 }
 
+/** @param {import('../../drawing/matrix.js').Matrix} matrix */
+const tensorOf = ({ data, rows, columns }) => ({ data, shape: [rows, columns] });
+
+/**
+ * Computes A·Bᵀ + b in double precision.
+ * @param {import('../../drawing/matrix.js').Matrix} a
+ * @param {import('attn').Tensor} b
+ * @param {ArrayLike<number>} [bias]
+ */
+function product({ data, rows, columns }, { data: other, shape: [outputs] }, bias) {
+  const sums = Float32Array.from({ length: rows * outputs }, (_, i) => {
+    const [row, column] = [Math.floor(i / outputs), i % outputs];
+    let sum = bias?.[column] ?? 0;
+    for (let k = 0; k < columns; k++) {
+      sum += data[row * columns + k] * other[column * columns + k];
+    }
+    return sum;
+  });
+  return { data: sums, shape: [rows, outputs] };
+}
+
+/** @param {import('../../drawing/matrix.js').Matrix} x @param {import('../../core/stages.js').Affine} by */
+const projected = (x, { weight, bias }) => product(x, weight, bias);
+
 for (const [name, size, positions] of /** @type {[string, number, string][]} */ ([
   ['t5', 29, 'bias'],
   ['t5_gated', 26, 'bias'],
@@ -99,6 +123,38 @@ for (const [name, size, positions] of /** @type {[string, number, string][]} */ 
           assert.deepEqual([...each.shape], rows);
         }
         assert.deepEqual(sentence.positions?.shape, positions === 'bias' ? undefined : rows);
+        /** @type {number} */
+        const head = parts[part].numHeads - 1;
+        const { how, ...stages } = own.stages({ ...given, head }, causal ? { causal } : {});
+        const where = /** @type {string} */ (`${part} ${layer}, head ${head}`);
+        const wanted = matrixOf(want(`${recorded}_weights.${layer}`), head);
+        near(tensorOf(stages.weights), tensorOf(wanted), where);
+        assert.equal(stages.memory !== undefined, part === 'cross');
+        if (stages.memory) near(tensorOf(stages.memory), want('memory'), where);
+        assert.equal(how.hasBias, positions === 'bias' && part !== 'cross');
+        assert.equal(how.scale, positions === 'bias' ? 1 : undefined);
+        // Each stage follows from the stages before it, as the figure explains.
+        const { q, k, v, o } = how.projections;
+        const x = matrixOf(sentence.input);
+        const memory = stages.memory ?? x;
+        near(tensorOf(stages.query), projected(x, q), `${where}, queries`);
+        near(tensorOf(stages.key), projected(memory, k), `${where}, keys`);
+        near(tensorOf(stages.value), projected(memory, v), `${where}, values`);
+        near(
+          tensorOf(stages.scores),
+          product(stages.query, tensorOf(stages.key)),
+          `${where}, scores`,
+        );
+        const scale = how.scale ?? 1 / Math.sqrt(how.depth);
+        let isBiased = false;
+        stages.masked.data.forEach((value, i) => {
+          const [row, column] = [Math.floor(i / wanted.columns), i % wanted.columns];
+          assert.ok(Math.abs(stages.scaled.data[i] - scale * stages.scores.data[i]) < 2e-5, where);
+          if (causal && column > row) assert.equal(value, -Infinity, where);
+          else if (Math.abs(value - stages.scaled.data[i]) > 1e-3) isBiased = true;
+        });
+        assert.equal(isBiased, how.hasBias, where);
+        if (o) near(tensorOf(stages.output), projected(stages.attended, o), `${where}, output`);
       }
     }
 

@@ -70,7 +70,7 @@ export class Own {
     };
     const own = { ...texts, place: texts.places[positions], parts };
     const two = pairTexts.of(() => settings.part, positions === 'bias');
-    this.texts = facts.parts ? { ...own, ...two } : own;
+    this.texts = facts.parts ? { ...own, ...two, parts: { ...parts, whose: two.whose } } : own;
   }
 
   /** The facts about the part of the model that figures show. */

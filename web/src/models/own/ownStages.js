@@ -19,17 +19,17 @@ const mostSent = 2 ** 21;
 export const attentionOf = (at) => `encoder.layers.${at}.self_attn.`;
 
 /**
- * @param {import('attn').LanguageModel} model
- * @param {number} at the layer
+ * The projections of a head.
+ * @param {import('attn').LanguageModel | import('attn').EncoderDecoderModel} model
+ * @param {Described} layer
+ * @param {string} prefix the prefix of the attention's parameters
  * @param {number} head
  * @returns {Projections}
  */
-function projectionsOf(model, at, head) {
-  const layer = model.description.layers[at];
+export function projectionsOf(model, layer, prefix, head) {
   const { headDim, dModel, numHeads } = layer;
-  const prefix = attentionOf(at);
-  const names = new Set(model.layers[at].parameterNames());
-  const has = (/** @type {string} */ name) => names.has(`self_attn.${name}`);
+  const names = new Set(model.parameterNames());
+  const has = (/** @type {string} */ name) => names.has(prefix + name);
   const biases = has('in_proj_bias') ? model.parameter(`${prefix}in_proj_bias`).data : null;
   /** @type {(which: 'q' | 'k' | 'v') => Affine} */
   const part = (which) => {
@@ -49,23 +49,28 @@ function projectionsOf(model, at, head) {
   return { q, k, v, o: { weight: model.parameter(`${prefix}out_proj.weight`), bias } };
 }
 
+/** The scale of scores, if it is not 1/√D. @param {Described} layer */
+export function ownScaleOf({ scale, headDim }) {
+  const isPlain = scale === undefined || Math.abs(scale * Math.sqrt(headDim) - 1) < 1e-6;
+  return isPlain ? {} : { scale };
+}
+
 /**
  * @param {import('attn').LanguageModel} model
  * @param {{ layer: number, head: number, length: number }} given
  * @returns {How}
  */
 export function howOf(model, { layer: at, head, length }) {
-  const { numHeads, numKvHeads, headDim, scale, softcap, sinks, qkNorm } =
-    model.description.layers[at];
+  const described = model.description.layers[at];
+  const { numHeads, numKvHeads, headDim, softcap, sinks, qkNorm } = described;
   const turning = model.rotaryFrequencies(at, length);
-  const isPlain = scale === undefined || Math.abs(scale * Math.sqrt(headDim) - 1) < 1e-6;
   return {
     ...{ depth: headDim, kvHead: Math.floor((head * numKvHeads) / numHeads), softcap },
-    ...(isPlain ? {} : { scale }),
+    ...ownScaleOf(described),
     ...(sinks ? { sink: model.parameter(`${attentionOf(at)}sinks`).data[head] } : {}),
     normalises: qkNorm,
     ...(turning && { turn: { frequencies: turning.frequencies, factor: turning.attentionFactor } }),
-    projections: projectionsOf(model, at, head),
+    projections: projectionsOf(model, described, attentionOf(at), head),
   };
 }
 

@@ -8,6 +8,7 @@ export const hint = 'Choose a number to see how it was computed.';
 /** Names of the matrices. */
 export const names = {
   x: 'Input',
+  memory: 'Output of the encoder',
   q: 'Queries',
   k: 'Keys',
   v: 'Values',
@@ -23,6 +24,7 @@ export const names = {
 export const label = (name, rows, columns) => `${name}, ${rows} by ${columns}`;
 /** Titles of the pictures, next to their symbols. */
 export const input = 'input';
+export const memory = 'output of the encoder';
 /** @param {string[]} treated what is done to the queries, such as a rotation */
 export const queries = (treated) => ['queries', ...treated].join(', ');
 /** @param {string[]} treated */
@@ -35,6 +37,7 @@ export const turnedMatrix = (/** @type {string} */ matrix) => `${matrix}, turned
 export const scores = 'scores';
 export const cap = (/** @type {number} */ softcap) => `cap ${softcap}`;
 export const mask = 'mask';
+export const biasAndMask = '+ bias, mask';
 export const softmax = 'softmax';
 export const output = 'output, all heads';
 /** Legends. */
@@ -44,6 +47,8 @@ export const weight = 'weight';
 export const pair = '{name}: {query} and {key}: {how} {value}';
 export const cell = '{name}: {query}, column {column}: {how} {value}';
 export const masked = (/** @type {string} */ score) => `${score} is masked:`;
+/** @param {string} score @param {string} bias */
+export const biased = (score, bias) => `${score} + bias ${bias} =`;
 export const example = 'For example, the score of {query} and {key}, with its largest products:';
 /** Names of the rows of a calculation. */
 export const product = 'product';
