@@ -10,7 +10,7 @@ export const first = {
   title: 'Where a word stands, and\u00a0what it looks\u00a0at',
   lead: 'Self-attention lets every word look at every other word, but it is blind to their order. A positional encoding tells it where each word is. Type a sentence, and watch the picture change.',
   start: 'Follow one word',
-  startNote: 'Eight steps, about three minutes',
+  startNote: 'Eight steps, about six minutes',
 };
 
 /** The text of `index.html` until the live page replaces it. */

@@ -22,7 +22,8 @@ export const texts = {
       },
       steps: {
         says: 'Nearly steps, because the nearest point decides everywhere',
-        reply: 'Exactly. One key takes all, and the average has become a choice.',
+        reply:
+          'Exactly. One key takes all, and the average has become a choice. The curve has few points, so its steps look slanted.',
       },
     },
   },

@@ -41,9 +41,9 @@ export const texts = {
     'The dot product of two hands depends on their lengths and on the angle *between* them. Move both words by five positions, and both hands turn by the same angle. The angle between them stays the same, and so does the score.',
     'So the score of two words depends on how far apart they are, not on where they are, whatever the projections are. In the formula below, i is the position of the query, m is the position of the key, and φ_{j} is the angle between the two hands before they are turned.',
     {
-      two: 'Below are two words of your sentence, as a query and a key. A model’s vectors would be too long to draw, so each word has eight numbers made from its letters. Move either word, or both.',
-      one: 'Your sentence has only one word to use. Below, it is both the query and the key. A model’s vector would be too long to draw, so here the word gets eight numbers made from its letters. Move the query, the key, or both.',
-      none: 'You have typed no sentence, so below are two of the page’s own words, as a query and a key. A model’s vectors would be too long to draw, so each word has eight numbers made from its letters. Move either word, or both.',
+      two: 'Below are two words of your sentence, as a query and a key. A model’s vectors would be too long to draw, so each word has a toy vector, eight numbers made from its letters. Move either word, or both.',
+      one: 'Your sentence has only one word to use. Below, it is both the query and the key. A model’s vector would be too long to draw, so here the word gets a toy vector, eight numbers made from its letters. Move the query, the key, or both.',
+      none: 'You have typed no sentence, so below are two of the page’s own words, as a query and a key. A model’s vectors would be too long to draw, so each word has a toy vector, eight numbers made from its letters. Move either word, or both.',
     }[words],
   ],
   turned: {

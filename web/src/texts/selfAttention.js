@@ -54,8 +54,9 @@ export const texts = {
     'All three are made from the same row of X by three matrices (tables of numbers), the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of them has a question. A vector is also most like itself, so most words would look at themselves. And a book is found by its title but read for its text.',
   ],
   weights: [
-    'A word’s query meets every key. Their [dot product] is the score of the pair. The longer the vectors, the larger the scores, so each score is divided by √D, where D is the length of a query. Then [softmax] turns each row of scores into the weights W. In the formula, Q contains the queries as rows, and K the keys. QK^{⊤} contains the scores of all pairs (⊤ swaps rows and columns, so that each query meets each key).',
-    'A [mask] hides words. It sets a score to minus infinity. e to that power is 0, so the hidden word gets a weight of 0, and the others share all the attention. Try a mask, or choose another head. Each head has its own queries, keys and values, because a word has more than one thing to find out, and in one row of weights, whatever goes to one word is taken from the others. Below, three numbers describe each head: [entropy] (how widely attention is spread), [mean distance] and [largest weight].',
+    'A word’s query meets every key. Their [dot product] is the score of the pair. The longer the vectors, the larger the scores, so each score is divided by √D, where D is the length of a query. Then [softmax] turns each row of scores into the weights W: the powers of e are all positive, and the best matches get most of the weight. In the formula, Q contains the queries as rows, and K the keys. QK^{⊤} contains the scores of all pairs (⊤ swaps rows and columns, so that each query meets each key).',
+    'A [mask] hides words. It sets a score to minus infinity. e to that power is 0, so the hidden word gets a weight of 0, and the others share all the attention. Try a mask, or choose another head.',
+    'Each head has its own queries, keys and values, because a word has more than one thing to find out, and in one row of weights, whatever goes to one word is taken from the others. Below, three numbers describe each head: [entropy] (how widely attention is spread), [mean distance] and [largest weight].',
   ],
   alike:
     'For now, the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
@@ -121,12 +122,12 @@ export const texts = {
     lead: 'Try it:',
     causal: 'no word looks ahead',
     window: 'one neighbour on each side',
-    padding: 'only the last three are padding',
+    padding: 'as if the last three were padding',
     none: 'no mask',
   },
 
   stages: (/** @type {{ turns: boolean }} */ { turns }) => [
-    `Now step by step, in the order of the pictures. The layer makes queries, keys and values from X. Words are the rows of X and meet the rows of W_{q}, so W_{q} is transposed (⊤).${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D (the map looks the same: its scale shrinks, too), and a mask removes pairs.`,
+    `Now step by step, in the order of the pictures. The layer makes queries, keys and values from X. The ⊤ only swaps the rows and columns of W_{q}, so that the multiplication fits.${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D (the map looks the same: its scale shrinks, too), and a mask removes pairs.`,
     'Why √D? A score is a sum of D products. For random numbers it is like a walk of D steps to the left or right, which ends about √D steps from its start. (Training makes the numbers, and so the scores, larger.) Undivided, scores of wide heads would let one key take all.',
     'Softmax turns each row of scores into weights. Then each word adds up all values, each multiplied by its weight (O). Y joins and mixes the results of all heads.',
   ],

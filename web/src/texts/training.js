@@ -6,7 +6,7 @@ import { schemeTitles } from './schemes.js';
 export const texts = {
   question: 'Where do the numbers in the matrices come from?',
   lead: [
-    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers (θ in the formula) is moved a little against the [gradient] of the loss, so that the right answer becomes more probable. The [learning rate] η sets how far. That is a [step], here of [AdamW]. If a word looked at the wrong word, its query and the key of the right word move closer together.',
+    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers (θ in the formula) is moved a little, so that the right answer becomes more probable. The [gradient] says, for each number, in which direction the loss grows, and the number moves the other way. The [learning rate] η sets how far. That is a [step], here of [AdamW]. If a word looked at the wrong word, its query and the key of the right word move closer together.',
     'Below, two models learn the same task from the same examples. They start from the same weights, differ in one thing only, and run side by side, in lanes A and B. Press Play. Right answers are counted on *held-out* examples, which neither of them ever learns from.',
   ],
   predict: {

@@ -80,7 +80,7 @@ export const steps = [
     says: ({ word, place, positions }) =>
       ({
         adds: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
-        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This model instead turns two vectors of each word by these angles: the query and the key, which the next step explains. The picture shows one of them, before and after its turn.`,
+        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This model instead turns two vectors of each word by these angles. The next step shows what they are for. The picture shows one of them, before and after its turn.`,
         nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every position. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',
@@ -105,7 +105,7 @@ export const steps = [
     more: ({ learned, layer, positions, hidden, same, word, best }) =>
       [
         best?.is === 'followed'
-          ? `The query asks what followed ${word} last time. ${learned && layer > 1 ? 'The keys know, because layer 1 has copied the previous word into each word.' : ''}`
+          ? `The query asks what followed ${word} last time. ${learned && layer > 1 ? 'The keys know, because layer 1, which came before, has written into each word which word precedes it.' : ''}`
           : '',
         same
           ? 'Nothing has been learned here, so query and key are the same vector: simply a part of what the layer reads.'
@@ -161,7 +161,7 @@ export const steps = [
     more: ({ depth, divided, undivided }) =>
       depth === 1
         ? ''
-        : `The slope of softmax says how much the weights move if the scores move a little. It goes from ${divided.slope} to ${undivided.slope}. Near 0, a model has nothing to learn from.`,
+        : `The slope of softmax says how much the weights move if the scores move a little. It goes from ${divided.slope} to ${undivided.slope}. If it is near 0, a small change of a score changes hardly any weight, so training cannot tell which way to go.`,
     breaks: true,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} explains why the divisor is √D`,

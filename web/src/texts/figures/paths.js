@@ -23,10 +23,10 @@ export const rnnNote =
 export const attentionNote =
   'Every output reads every token, so any two tokens are one connection apart.';
 export const counts =
-  'The length is the number of layers (in an RNN, steps) that a message passes in sequence.';
+  'The length is the number of layers (in an RNN, steps) that a message passes in sequence. Messages from both words travel at the same time, so only the longer path counts.';
 /** @param {number} layers */
 export const countsIn = (layers) =>
-  `The length is the number of layers (in an RNN, steps) that a message passes in sequence. In the CNN both words move up at the same time, so they meet after ${layers} ${layers === 1 ? 'layer' : 'layers'}.`;
+  `The length is the number of layers (in an RNN, steps) that a message passes in sequence. Messages from both words travel at the same time, so only the longer path counts. In the CNN they meet after ${layers} ${layers === 1 ? 'layer' : 'layers'}.`;
 export const hint =
   'Pick a token above or in the pictures. It replaces the earlier of your two picks.';
 export const never = 'never';
