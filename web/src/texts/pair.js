@@ -21,14 +21,13 @@ function layerOf(part, { layer, layers }) {
   return `This is the cross attention in layer ${layer} of ${layers} of your model’s decoder. Each row is a token of the target, and each column is a token of the source.`;
 }
 
-/** Notes displayed next to figures. @type {Record<PartName, (layer: number, head: number) => string>} */
-const whoseOf = {
-  encoder: (layer, head) => `Layer ${layer}, head ${head} of your model’s encoder:`,
-  decoder: (layer, head) =>
-    `Layer ${layer}, head ${head} of the self-attention in your model’s decoder:`,
-  cross: (layer, head) =>
-    `Layer ${layer}, head ${head} of the cross attention in your model’s decoder. Queries are computed from the target (X). Keys and values are computed from the output of the encoder (E), which has a row for each token of the source.`,
-};
+/** A note next to figures. @param {PartName} part @param {number} layer @param {number} head */
+function whoseOf(part, layer, head) {
+  if (part === 'encoder') return `Layer ${layer}, head ${head} of your model’s encoder:`;
+  return part === 'decoder'
+    ? `Layer ${layer}, head ${head} of the self-attention in your model’s decoder:`
+    : `Layer ${layer}, head ${head} of the cross attention in your model’s decoder. Queries are computed from the target (X). Keys and values are computed from the output of the encoder (E), which has a row for each token of the source.`;
+}
 
 /** How scores differ from the equation. @type {Record<PartName, string>} */
 const biases = {
@@ -88,7 +87,7 @@ export const pairTexts = {
     /** @param {number} layer @param {number} head */
     headName: (layer, head) => `${names[part()]}, layer ${layer + 1}, head ${head + 1}`,
     /** @param {number} layer @param {number} head */
-    whose: (layer, head) => whoseOf[part()](layer, head),
+    whose: (layer, head) => whoseOf(part(), layer, head),
     /** @param {Place} place */
     layer: (place) => [layerOf(part(), place), ...(bias ? [biases[part()]] : [])].join(' '),
   }),
