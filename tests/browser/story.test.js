@@ -118,6 +118,7 @@ test('the opening explains layers and heads, and its settings explain themselves
   // The bar sticks to the top of the window while the page scrolls under it.
   for (const top of [0, 5000]) {
     await page.evaluate((top) => scrollTo(0, top), top);
+    await settled(page);
     for (const [name, means] of Object.entries({
       layer: 'One step of a model',
       head: 'look at the words at the same time',
@@ -150,6 +151,8 @@ test('a guess stays while the page is open, and can be changed', async () => {
 
 test('a term shows its meaning by pointer and keyboard, and Escape hides it', async () => {
   const page = await site.open('#at=pooling', { clock: true });
+  // Nothing may move under the resting pointer.
+  await settled(page);
   const term = page.locator('#pooling .term', { hasText: 'softmax' });
   const note = page.locator('#pooling [role=tooltip]', { hasText: 'Turns scores into weights' });
   await becomes(() => note.isHidden(), true);
