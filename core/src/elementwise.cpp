@@ -18,18 +18,6 @@ void for_all_row_runs(std::span<const std::int64_t> shape, runtime::Execution& r
       });
 }
 
-namespace {
-
-/// Views a tensor without gaps as one row, so that it is not divided into many short rows.
-template <class T>
-TensorView<T> flat(const TensorView<T>& x) noexcept {
-  std::int64_t count = 1;
-  for (const std::int64_t size : x.shape()) count *= size;
-  return TensorView<T>(x.data(), {count});
-}
-
-}  // namespace
-
 void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) noexcept {
   if (from.rank() > 1 && from.is_contiguous() && to.is_contiguous()) {
     return copy(flat(from), flat(to), run);

@@ -15,6 +15,14 @@ namespace attn {
 /// rows. Smaller tasks would not justify waking another thread.
 inline constexpr std::int64_t kElementsPerTask = 8192;
 
+/// Views a tensor without gaps as one row.
+template <class T>
+TensorView<T> flat(const TensorView<T>& x) noexcept {
+  std::int64_t count = 1;
+  for (const std::int64_t size : x.shape()) count *= size;
+  return TensorView<T>(x.data(), {count});
+}
+
 /// Calls body(first, count) on all threads for runs of elements [first, first + count) in row-major
 /// order. Each run is within one row of a view of this shape.
 void for_all_row_runs(std::span<const std::int64_t> shape, runtime::Execution& run,

@@ -144,7 +144,8 @@ function attendedTiles(keys, each, tile) {
 
 /**
  * Attention within documents of 64 tokens, with eight heads. With a mask, the peer is attention
- * without a mask, and the name says how much faster skipping whole blocks and tiles could be. With cu_seqlens, the peer is one call for each document.
+ * without a mask, and the name gives the largest possible gain from skipping whole blocks and tiles.
+ * With cu_seqlens, the peer is one call for each document.
  * @param {number} keys
  * @returns {DocumentsWork[]}
  */
@@ -343,8 +344,8 @@ export const causalName = (keys) => `causal (1,8,${keys}), D 64`;
 
 const kTiny = attention('tiny (2,5,4), D 20', { batch: 2, heads: 5, keys: 4, dim: 20 });
 
-/** @type {Work[]} */
-export const kNativeWorks = [
+/** Attention without a mask. */
+const kFullAttention = [
   square(1, 8, 128),
   square(1, 8, 512),
   square(1, 8, 1024),
@@ -353,6 +354,11 @@ export const kNativeWorks = [
   ...kSquareLengths.map((keys) =>
     attention(oneHeadName(keys), { keys }, { hasPeers: keys <= 4096, isLong: keys > 4096 }),
   ),
+];
+
+/** @type {Work[]} */
+export const kNativeWorks = [
+  ...kFullAttention,
   ...[32, 80, 128, 256].map((dim) =>
     attention(`attention (1,8,1024), D ${dim}`, { heads: 8, keys: 1024, dim }),
   ),
@@ -410,14 +416,7 @@ export const kTinyGptSteps = [
 
 /** Workloads of the browser half. @type {Work[]} */
 export const kBrowserWorks = [
-  square(1, 8, 128),
-  square(1, 8, 512),
-  square(1, 8, 1024),
-  square(1, 8, 2048),
-  square(1, 12, 512),
-  ...kSquareLengths.map((keys) =>
-    attention(oneHeadName(keys), { keys }, { hasPeers: keys <= 4096, isLong: keys > 4096 }),
-  ),
+  ...kFullAttention,
   attention(causalName(kCausalLength), { heads: 8, keys: kCausalLength, causal: true }),
   kTiny,
   ...kStoredCaches,

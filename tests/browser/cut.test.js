@@ -230,10 +230,12 @@ test('the block’s switches silence parts of its layer, and a line says what th
   const page = await site.visit(`${link.replace('.cut', '.encoder-block')}&layer=2`);
   const block = page.locator('#encoder-block');
   await block.getByRole('switch', { name: 'silence the feed-forward network' }).check();
-  const effect = page.getByText(/^Silenced: layer 2, feed-forward\. “.+” now has probability/);
+  const effect = page.getByText(
+    /^Silenced parts give their mean: layer 2, feed-forward\. “.+” now has/,
+  );
   await effect.waitFor();
   await block.getByRole('switch', { name: 'silence the whole layer' }).check();
-  await page.getByText(/^Silenced: layer 2, feed-forward; all of layer 2\./).waitFor();
+  await page.getByText(/: layer 2, feed-forward; all of layer 2\./).waitFor();
   await becomes(async () => new URL(page.url()).hash.includes('silenced=2.mlp%2C2.layer'), true);
 });
 

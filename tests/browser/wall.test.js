@@ -210,7 +210,7 @@ test('heads are silenced on the wall, and a line says what this changes', async 
   await becomes(() => head.getAttribute('aria-pressed'), 'true');
   const effect = page
     .locator('#self-attention')
-    .getByText(/^Silenced: layer 3, head 2\. “.+” now has probability/);
+    .getByText(/^Silenced parts give their mean: layer 3, head 2\. “.+” now has/);
   await effect.waitFor();
   const [, after] = /probability (.+) instead of/.exec(await effect.innerText()) ?? [];
   await becomes(async () => new URL(page.url()).hash.includes('silenced=3.2'), true);

@@ -168,8 +168,8 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
     for (index r = 0; r < block.rows; r += Isa::kRows) {
       const index rows = std::min<index>(Isa::kRows, block.rows - r);
       float* c = p.c.at(block.row + r, col);
-      // Fetches this tile of C while its sums are computed. Outputs of training steps are seldom in
-      // a second-level cache: a step of width 64 takes 10 % longer without this loop.
+      // Fetches this tile of C while its sums are computed, because the outputs of training steps
+      // are seldom in a second-level cache.
       for (index i = 0; whole && i < rows; ++i) {
         unroll<static_cast<int>(ceil_divide(kTileCols, kPanelWidth))>([&](auto line) ATTN_INLINED {
           __builtin_prefetch(c + i * p.c.row + line * kPanelWidth, 1);

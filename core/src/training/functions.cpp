@@ -20,12 +20,6 @@ using training::Recording;
 using training::Step;
 using training::training_kernels;
 
-/// Views a row-major tensor as one row.
-template <class T>
-TensorView<T> flat(const TensorView<T>& x) {
-  return TensorView<T>(x.data(), {validation::product("x", x.shape())});
-}
-
 /// out = a ∘ b, all row-major.
 void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
               runtime::Execution& run) {

@@ -2,7 +2,8 @@
 export const gap = 18;
 
 /**
- * Sizes of the panels, in CSS pixels. Every panel has one row per token of its text. In a window of medium
+ * Sizes of the panels, in CSS pixels. Every panel has one row per token of its text. In a window of
+ * medium
  * width, each line of panels is as wide as the figure.
  * @param {number} available the width of the figure
  * @param {number} length number of tokens

@@ -25,10 +25,12 @@ export const silenced = 'Silenced parts';
 export const undo = 'Switch on again:';
 export const undoAll = 'Switch all parts on again';
 
-/** Shown next to other figures while parts are silenced. */
-/** @param {{ parts: string, label: string, before: string, after: string }} of */
-export const effect = ({ parts, label, before, after }) =>
-  `Silenced: ${parts}. “${label}” now has probability ${after} instead of ${before}. The picture shows the model with all its parts.`;
+/**
+ * @param {{ parts: string, how: import('../../core/silence.js').Replacement, label: string,
+ *   before: string, after: string }} of
+ */
+export const effect = ({ parts, how, label, before, after }) =>
+  `Silenced parts give ${replacements[how]}: ${parts}. “${label}” now has probability ${after} instead of ${before}. The picture shows the model with all its parts.`;
 export const toFigure = 'What else changes';
 /** Switches for the parts of the layer that a figure shows. */
 export const silenceLayer = {
