@@ -122,7 +122,8 @@ test('after the first visit the page opens without a network', async () => {
   await context.setOffline(true);
   await page.goto(`${site.url}?a=search#at=self-attention.weights`);
   await page.reload();
-  await page.getByRole('contentinfo').waitFor();
+  // Before, the page may still move between a press and its release, and then nothing is clicked.
+  await arrival(page, 'self-attention.weights');
   const figure = page.locator('#weights');
   await figure.locator('canvas').first().waitFor();
   await figure.getByRole('button', { name: /^Export/ }).click();
