@@ -189,6 +189,13 @@ test('errors_name_the_argument_and_the_other_function', async () => {
     () => model.decode([26], memory, { numLogits: 2 }),
     error('invalid_argument', /^numLogits/),
   );
+  const tape = /** @type {any} */ ({ tape: {} });
+  const untrainable = error(
+    'unsupported',
+    /^tape: attn cannot train encoder–decoder models.*; train a language model from loadModel\(\)/,
+  );
+  assert.throws(() => model.encode([1], tape), untrainable);
+  assert.throws(() => model.decode([26], memory, tape), untrainable);
   const other = new attn.TransformerDecoder({ dModel: 21, numHeads: 3, dimFeedforward: 5 });
   const foreign = other.start(memory);
   assert.throws(

@@ -875,7 +875,15 @@ test('files_that_are_not_models_are_explained', async () => {
     ['config.json', 'pytorch_model.bin'],
     /got a PyTorch checkpoint without.*\n\nfrom transformers/,
   );
-  await explained(['model.gguf'], /got a GGUF file/);
+  await explained(
+    ['model.gguf'],
+    /got a GGUF file without.*\n\nfrom transformers .*\n.*gguf_file="name\.gguf".*\n.*gguf_file=/,
+  );
+  await explained(
+    ['config.json', 'pytorch_model-00001-of-00002.bin', 'pytorch_model-00002-of-00002.bin'],
+    /got a PyTorch checkpoint without.*\n\nfrom transformers/,
+  );
+  await explained(['source.spm', 'target.spm'], /got a SentencePiece tokenizer/);
   await explained(['vocab.txt'], /got a tokenizer's vocabulary/);
   await explained(['tokenizer.model'], /got a SentencePiece tokenizer/);
 

@@ -1,6 +1,6 @@
 import { kScoreNames, sizesOf } from './attentionOptions.js';
 import { pointAtCallers } from './callers.js';
-import { argumentError } from './errors.js';
+import { argumentError, explainedError } from './errors.js';
 import { checkCapacity, DecodingState } from './keyValueCache.js';
 import { checkIds, checkNumLogits, generate } from './languageModel.js';
 import { Layer } from './layer.js';
@@ -100,6 +100,19 @@ const kDecode = {
 const kState = 'a state of an encoder–decoder model';
 
 /**
+ * Rejects the option `tape`, with which language models are trained.
+ * @template T
+ * @param {T} options
+ * @returns {T}
+ */
+function withoutTape(options) {
+  if (options === null || typeof options !== 'object' || !('tape' in options)) return options;
+  const sentence =
+    'attn cannot train encoder–decoder models, so a tape cannot record this model; train a language model from loadModel(), or a model that you build from layers such as TransformerEncoder and TransformerDecoder';
+  throw explainedError('unsupported', 'tape', sentence);
+}
+
+/**
  * An encoder–decoder model loaded from files: an embedding, an encoder, a decoder and an output layer. See
  * `attn.loadEncoderDecoder()`.
  *
@@ -158,10 +171,10 @@ export class EncoderDecoderModel extends Layer {
    *   ['encoder.layers.0.self_attn.weights', 'encoder_embedded']`
    * @returns {EncodeResult<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
-   *   `unsupported` if numbers overflow
+   *   `unsupported` for the option `tape`, or if numbers overflow
    */
   encode(ids, options = {}) {
-    const { attention: given = {}, intermediates } = readOptions(options, kEncode);
+    const { attention: given = {}, intermediates } = readOptions(withoutTape(options), kEncode);
     const attention = readOptions(given, kScoreNames, 'attention');
     const { encoderLayers, vocabSize } = this.#description;
     const tensor = checkIds(ids, vocabSize);
@@ -221,7 +234,8 @@ export class EncoderDecoderModel extends Layer {
    * @throws {AttnError} like `encode`. After an error, the state is unchanged
    */
   decode(ids, memory, options = {}) {
-    const call = /** @type {DecodeCall & IntermediatesOption} */ (readOptions(options, kDecode));
+    /** @type {DecodeCall & IntermediatesOption} */
+    const call = readOptions(withoutTape(options), kDecode);
     const { selfAttention: self = {}, crossAttention: cross = {}, intermediates } = call;
     const selfAttention = readOptions(self, kScoreNames, 'selfAttention');
     const crossAttention = readOptions(cross, kScoreNames, 'crossAttention');

@@ -113,7 +113,8 @@ export class TrainingModelsAttn extends TrainingAttn {
   }
 
   /**
-   * Loads an encoder–decoder model, like `ModelsAttn.loadEncoderDecoder`. A tape cannot record such a model.
+   * Loads an encoder–decoder model, like `ModelsAttn.loadEncoderDecoder`. Such a model cannot be trained: its methods
+   * reject the option `tape`.
    * @param {ModelFiles} files
    * @param {LoadEncoderDecoderOptions} [options]
    * @returns {Promise<EncoderDecoderModel<As>>}

@@ -10,8 +10,7 @@ constexpr ForeignFile kLfsPointer = {"a Git LFS pointer, which only names the re
                                      "the real file; run \"git lfs pull\" or download it again"};
 constexpr ForeignFile kWebPage = {
     "a web page", "the file itself; the download saved a page about it or an error page"};
-constexpr ForeignFile kGguf = {"a GGUF file",
-                               "the .safetensors files of the same model; attn does not read GGUF"};
+constexpr ForeignFile kGguf = {"a GGUF file", kConvertGguf};
 constexpr ForeignFile kPickle = {"a PyTorch checkpoint (.bin or .pt)", kConvertCheckpoint};
 constexpr ForeignFile kHdf5 = {"an HDF5 file", "the .safetensors files of the same model"};
 constexpr ForeignFile kXetPointer = {"a Xet pointer, which only names the real file",

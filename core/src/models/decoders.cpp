@@ -27,7 +27,8 @@ struct DecoderNames {
 constexpr DecoderNames kDecoderNames[] = {
     {"gpt_neox",
      "GPT-NeoX",
-     R"({"num_attention_heads": 64, "max_position_embeddings": 2048, "rotary_pct": 0.25})",
+     R"({"num_attention_heads": 64, "max_position_embeddings": 2048, "rotary_pct": 0.25,
+         "rotary_emb_base": 10000})",
      "embed_in.weight",
      nullptr,
      "layers.",
@@ -190,10 +191,18 @@ void describe_decoder(ModelDescription& d) {
   if (is_neox) {
     layer.parallel_residual = config.flag("use_parallel_residual", true);
     layer.attention_bias = config.flag("attention_bias", true);
+    // Some files also contain both numbers under the names that other families use.
+    constexpr std::pair<const char*, const char*> kOtherNames[] = {
+        {"rope_theta", "rotary_emb_base"}, {"partial_rotary_factor", "rotary_pct"}};
+    for (const auto& [other, name] : kOtherNames) {
+      if (config.has(other) && config.number(other) != config.number(name)) {
+        config.reject(other, std::string("the same number as ") + name);
+      }
+    }
     const bool has_older = config.has_any("rope_scaling");
     layer.positions.rotary =
         read_rotary_rule(config, {has_older ? "rope_scaling" : "rope_parameters"},
-                         config.number("rotary_emb_base", 1e4), head_dim, "rotary_pct");
+                         config.number("rotary_emb_base"), head_dim, "rotary_pct");
   } else if (is_opt) {
     require_flags(config, {"enable_bias", "layer_norm_elementwise_affine"}, true);
     options.first_position = 2;

@@ -285,6 +285,9 @@ EncoderDecoderDescription describe_encoder_decoder(std::span<const SafetensorsHe
   if (!config.flag("is_encoder_decoder", true)) {
     config.reject("is_encoder_decoder", "true; attn does not support one stack alone");
   }
+  if (config.flag("tie_encoder_decoder", false)) {
+    config.reject("tie_encoder_decoder", "false; attn does not support this option");
+  }
   reject_unsupported(config);
   reject_quantized(tensors);
   family->describe(d);

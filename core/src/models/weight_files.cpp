@@ -40,7 +40,7 @@ constexpr OtherFiles kOtherFiles[] = {
     {".incomplete", "an unfinished download", kDownloadAgain},
     {".part", "an unfinished download", kDownloadAgain},
     {".aria2", "an unfinished download", kDownloadAgain},
-    {".gguf", "a GGUF file", "the .safetensors files of the same model; attn does not read GGUF"},
+    {".gguf", "a GGUF file", kConvertGguf},
     {".ggml", "a GGML file", kSameModel},
     {".bin", "a PyTorch checkpoint", kConvertCheckpoint},
     {".pt", "a PyTorch checkpoint", kConvertCheckpoint},
@@ -62,6 +62,7 @@ constexpr OtherFiles kOtherFiles[] = {
     {"vocab.json", "a tokenizer's vocabulary", kWeightsToo},
     {"merges.txt", "a tokenizer's merges", kWeightsToo},
     {".model", "a SentencePiece tokenizer", kWeightsToo},
+    {".spm", "a SentencePiece tokenizer", kWeightsToo},
     {"tokenizer.json", "a tokenizer", kWeightsToo},
     {"config.json", "a configuration", "the model's .safetensors files as well"},
 };

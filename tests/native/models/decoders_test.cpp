@@ -119,6 +119,11 @@ TEST(Decoders, unsupported_variants_are_rejected_by_name) {
               HasSubstr("rotary_dim: got 3"));
   EXPECT_THAT(error("gpt_neox", R"("rope_scaling": {"rope_type": "proportional"})"),
               HasSubstr("\"rope_scaling.rope_type\": got \"proportional\""));
+  EXPECT_THAT(error("gpt_neox", R"("rope_theta": 10000)"),
+              HasSubstr("\"rope_theta\": got 10000, needs the same number as rotary_emb_base"));
+  EXPECT_EQ(error("gpt_neox", R"("rope_theta": 500, "partial_rotary_factor": 0.45)"), "nothing");
+  EXPECT_THAT(error("gpt_neox", R"("partial_rotary_factor": 1)"),
+              HasSubstr("\"partial_rotary_factor\": got 1, needs the same number as rotary_pct"));
   EXPECT_THAT(loading_error(with_config("gpt_neox", "\"num_attention_heads\": 3",
                                         "\"num_attention_heads\": 4")),
               HasSubstr("\"num_attention_heads\": got 4, needs a divisor of hidden_size"));

@@ -173,6 +173,8 @@ TEST(EncoderDecoders, unsupported_variants_of_marian_are_rejected_by_name) {
 TEST(EncoderDecoders, unsupported_variants_are_rejected_by_name) {
   EXPECT_THAT(error_loading(with_config("t5", "decoder\": true", "decoder\": false")),
               HasSubstr("\"is_encoder_decoder\": got false, needs true"));
+  EXPECT_THAT(error_with_field("marian", R"("tie_encoder_decoder": true)"),
+              HasSubstr("\"tie_encoder_decoder\": got true, needs false"));
   for (const char* type : {"umt5", "longt5", "switch_transformers", "bart", "llama"}) {
     EXPECT_THAT(error_loading(with_config("t5", "\"t5\"", "\"" + std::string(type) + "\"")),
                 HasSubstr("\"model_type\": got \"" + std::string(type) +

@@ -184,16 +184,24 @@ TEST_F(ModelFiles, files_without_weights_are_explained) {
   EXPECT_EQ(explained({"config.json", "pytorch_model.bin"}),
             "not_found: files: got a PyTorch checkpoint without .safetensors files, needs a "
             ".safetensors file and tokenizer.json, which this Python code saves in the folder "
-            "\"converted\"; for BERT, use AutoModelForMaskedLM\n\n"
+            "\"converted\"; for BERT, use AutoModelForMaskedLM, and for T5 or Marian, "
+            "AutoModelForSeq2SeqLM\n\n"
             "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
             "AutoModelForCausalLM.from_pretrained(\"folder\").save_pretrained(\"converted\")\n"
             "AutoTokenizer.from_pretrained(\"folder\").save_pretrained(\"converted\")");
-  EXPECT_THAT(explained({"model-Q4_K_M.gguf"}), HasSubstr("got a GGUF file"));
+  EXPECT_THAT(
+      explained({"model-Q4_K_M.gguf"}),
+      AllOf(HasSubstr("got a GGUF file"), HasSubstr("\n\nfrom transformers import "),
+            HasSubstr("(\"folder\", gguf_file=\"name.gguf\").save_pretrained(\"converted\")\n")));
   EXPECT_THAT(explained({"ckpt.pt"}), HasSubstr("got a PyTorch checkpoint"));
   EXPECT_THAT(explained({"model.onnx"}), HasSubstr("got an ONNX model"));
   EXPECT_THAT(explained({"tf_model.h5"}), HasSubstr("got TensorFlow weights"));
   EXPECT_THAT(explained({"vocab.txt"}), HasSubstr("got a tokenizer's vocabulary"));
   EXPECT_THAT(explained({"tokenizer.model"}), HasSubstr("got a SentencePiece tokenizer"));
+  EXPECT_THAT(explained({"source.spm", "target.spm"}), HasSubstr("got a SentencePiece tokenizer"));
+  EXPECT_THAT(explained({"config.json", "pytorch_model-00001-of-00002.bin",
+                         "pytorch_model-00002-of-00002.bin", "pytorch_model.bin.index.json"}),
+              HasSubstr("got a PyTorch checkpoint without"));
   EXPECT_THAT(explained({"config.json"}), HasSubstr("got a configuration without"));
   EXPECT_THAT(explained({"adapter_model.bin"}), HasSubstr("got an adapter"));
   EXPECT_THAT(explained({"config.json", "model.safetensors.crdownload"}),

@@ -81,11 +81,11 @@ export const reasons = {
   noConfig: (/** @type {string} */ id) =>
     `${id} has no config.json, which says how the model is built. Look for a version of the model that was published for Transformers`,
   noWeights: (/** @type {string} */ id) =>
-    `${id} has no .safetensors file. If it has other weights, this Python code fetches and converts them; then choose the folder "converted" here. For BERT, use AutoModelForMaskedLM\n\n${convert(id)}`,
+    `${id} has no .safetensors file. If it has other weights, this Python code fetches and converts them; then choose the folder "converted" here. For BERT, use AutoModelForMaskedLM, and for T5 or Marian, AutoModelForSeq2SeqLM\n\n${convert(id)}`,
   severalWeights: (/** @type {string} */ id, /** @type {string[]} */ names) =>
     `${id} has several .safetensors files (${names.slice(0, 3).join(', ')}${names.length > 3 ? ', …' : ''}) and no list that says which belong together. Download the files that you want and choose them here`,
   noTokenizer: (/** @type {string} */ id) =>
-    `${id} has no tokenizer.json, so the page cannot split a sentence into its tokens. This Python code fetches the model and converts its tokenizer; then choose the folder "converted" here\n\n${convert(id)}`,
+    `${id} has no tokenizer.json, so the page cannot split a sentence into its tokens. This Python code fetches the model and converts its tokenizer; then choose the folder "converted" here. For T5, use AutoModelForSeq2SeqLM. For Marian, look for a copy of the model that has tokenizer.json, because Transformers cannot convert its tokenizer\n\n${convert(id)}`,
   missing: (/** @type {string} */ file, /** @type {string} */ hub) =>
     `${hub} no longer has the file ${file} of this revision. List the model’s files again`,
   changed: (/** @type {string} */ file) =>

@@ -81,6 +81,9 @@ struct DecodeCall {
 /// (max_positions, E), "encoder.…" (see TransformerEncoder), "decoder.…" (see TransformerDecoder),
 /// "output.weight" unless tied, and "output.bias".
 ///
+/// A Tape cannot record this model. To train, use a LanguageModel, or build a model from layers
+/// such as TransformerEncoder and TransformerDecoder.
+///
 /// The model's error depends on the errors of its layers. For models that have up to three
 /// layers of width 21 in each stack, logits are within 2e-5 of the exact values.
 class ATTN_API EncoderDecoderModel : public Module {

@@ -48,8 +48,9 @@ struct EncoderDecoderDescription : ModelFilesDescription {
 ///   `max_position_embeddings`. A missing `final_logits_bias` is zero.
 /// - Rejected: all other families (e.g. BART, Pegasus, UMT5, LongT5 and Switch Transformers), a
 ///   Marian model with separate embeddings for source and target, `normalize_before`,
-///   `normalize_embedding`, `add_final_layer_norm`, `is_encoder_decoder` if it is false, and the
-///   fields that describe_language_model() rejects in all families, except cross attention.
+///   `normalize_embedding`, `add_final_layer_norm`, `tie_encoder_decoder`, `is_encoder_decoder` if
+///   it is false, and the fields that describe_language_model() rejects in all families, except
+///   cross attention.
 /// - Without effect, and listed in `unused_fields`: settings of generation, such as `num_beams`,
 ///   `bad_words_ids` and `forced_eos_token_id`, and all fields that describe_language_model() also
 ///   ignores. generate() chooses tokens from the logits alone.

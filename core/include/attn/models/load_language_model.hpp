@@ -103,7 +103,8 @@ struct LanguageModelDescription : ModelFilesDescription {
 /// - Numbers of layers, heads and key/value heads, sizes, `head_dim`, epsilon and activation are
 ///   used. GPT-2 also uses `n_inner`, `scale_attn_weights` and `scale_attn_by_inverse_layer_idx`.
 ///   BERT and RoBERTa also use `type_vocab_size` and `is_decoder`. The Llama family also uses
-///   `is_causal`. GPT-NeoX also uses `use_parallel_residual`, `rotary_pct` and `rotary_emb_base`.
+///   `is_causal`. GPT-NeoX also uses `use_parallel_residual`, `rotary_pct` and `rotary_emb_base`;
+///   `partial_rotary_factor` and `rope_theta` outside `rope_parameters` must agree with them.
 ///   GPT-Neo also uses `attention_types` and `window_size`; `attention_layers` must agree with
 ///   `attention_types`. OPT also uses `do_layer_norm_before`, `word_embed_proj_dim` and
 ///   `_remove_final_layer_norm`; `enable_bias` and `layer_norm_elementwise_affine` must be true.

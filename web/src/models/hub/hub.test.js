@@ -147,9 +147,12 @@ test('a model that lacks a file is rejected before anything is fetched', () => {
   const [config, tokenizer] = ['config.json', 'tokenizer.json'];
   assert.throws(
     () => choose(config, tokenizer, 'pytorch_model.bin'),
-    /no \.safetensors file.*\n\nfrom transformers .*\n.*from_pretrained\("o\/m"\).*\n.*"converted"\)$/,
+    /no \.safetensors file.* T5 or Marian, AutoModelForSeq2SeqLM\n\nfrom transformers .*\n.*from_pretrained\("o\/m"\).*\n.*"converted"\)$/,
   );
-  assert.throws(() => choose(config, 'model.safetensors'), /no tokenizer\.json.*\n\nfrom/);
+  assert.throws(
+    () => choose(config, 'model.safetensors'),
+    /no tokenizer\.json.*For Marian, look for .*\n\nfrom/,
+  );
   assert.throws(() => choose(tokenizer, 'model.safetensors'), /no config\.json/);
   assert.throws(
     () => choose(config, tokenizer, 'a.safetensors', 'b.safetensors'),

@@ -5,9 +5,18 @@ import { tensorsOf, torchModuleOf } from './torchModule.js';
 
 /** @typedef {import('attn').ModelsAttn} ModelsAttn */
 
-/** Python code that saves the tokenizer of a model that was published without tokenizer.json. */
-const saveTokenizer = `from transformers import AutoTokenizer
-AutoTokenizer.from_pretrained("folder").save_pretrained("converted")`;
+/**
+ * How to get the tokenizer of a model that was published without tokenizer.json.
+ * @param {string} family
+ */
+const tokenizerOf = (family) =>
+  family === 'marian'
+    ? `If the model has none, take it from a copy of the model that has one, such as the copies of Opus-MT models by Xenova on the Hugging Face Hub. Transformers cannot convert this model’s source.spm and target.spm`
+    : `If the model has none, this Python code saves it in the folder "converted":
+
+from transformers import AutoTokenizer
+tokenizer = AutoTokenizer.from_pretrained("folder")
+tokenizer.save_pretrained("converted")`;
 
 /** @param {readonly File[]} files @param {string} name */
 const fileOf = (files, name) => files.find((file) => file.name === name);
@@ -144,7 +153,7 @@ export async function* opened(attn, { files: given, pageTokens }) {
   if (!file && !(family === 'attn' && pageTokens)) {
     throw Object.assign(
       new Error(
-        `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only its tokenizer can split a sentence into tokens of its vocabulary (${vocabSize.toLocaleString('en')}). Add that file, too. If the model has none, this Python code saves it in the folder "converted":\n\n${saveTokenizer}`,
+        `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only its tokenizer can split a sentence into tokens of its vocabulary (${vocabSize.toLocaleString('en')}). Add that file, too. ${tokenizerOf(family)}`,
       ),
       { code: 'needs_more' },
     );

@@ -103,8 +103,38 @@ for (const [files, message] of /** @type {[Record<string, Uint8Array | string>, 
   ],
   [
     { 'model.safetensors': weights, 'config.json': config },
-    /tokenizer.json is missing: this is a gpt2 model with 11,120 parameters.*\n\nfrom transformers/,
+    /tokenizer.json is missing: this is a gpt2 model with 11,120 parameters.*\n\nfrom transformers .*\n.*\n.*"converted"\)$/,
   ],
+  [
+    {
+      ...{ 'vocab.json': '{}', 'merges.txt': '', 'spiece.model': '' },
+      'model.safetensors': recordedFile('t5', 'model.safetensors'),
+      'config.json': recordedFile('t5', 'config.json'),
+    },
+    /tokenizer.json is missing: this is a t5 model .*\n\nfrom transformers/,
+  ],
+  [
+    {
+      ...{ 'source.spm': '', 'target.spm': '', 'vocab.json': '{}' },
+      'model.safetensors': recordedFile('marian', 'model.safetensors'),
+      'config.json': recordedFile('marian', 'config.json'),
+    },
+    /tokenizer.json is missing: this is a marian model .* take it from a copy of the model/,
+  ],
+  [
+    { 'config.json': recordedFile('t5', 'config.json'), 'pytorch_model.bin': 'PK' },
+    /a PyTorch checkpoint.* T5 or Marian, AutoModelForSeq2SeqLM\n\nfrom transformers/,
+  ],
+  [
+    {
+      'config.json': config,
+      'pytorch_model-00001-of-00002.bin': 'PK',
+      'pytorch_model-00002-of-00002.bin': 'PK',
+      'pytorch_model.bin.index.json': '{}',
+    },
+    /a PyTorch checkpoint.*\n\nfrom transformers import .*\n.*\n.*converted"\)$/,
+  ],
+  [{ 'small.Q4_K_M.gguf': 'GGUF' }, /a GGUF file.*\n\nfrom transformers .*\n.*gguf_file=.*\n.*\)$/],
   [
     { 'model.safetensors': weights, 'tokenizer.json': JSON.stringify(tokenizer) },
     /config\.json is missing: these are the weights of a gpt2 model/,
