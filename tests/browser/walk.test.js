@@ -318,12 +318,18 @@ test('the head that attends to what followed the same word is explained, with it
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
 });
 
-test('if one key has nearly all the weight, another word shows the division and the blend', async () => {
+test('if one key has nearly all the weight, another word shows the division and the blend, and the walk says so', async () => {
   const head = `weights=learned&causal=1&layer=1&head=0&text=${text}&walkWord=8`;
-  const page = await site.visit(`#walk=5&${head}`);
-  await matches(() => says(page), /But look at “[^”]*was/);
+  const page = await site.visit(`#walk=4&${head}`);
+  const shown = page.locator('#walk .shown');
+  await becomes(() => shown.innerText(), 'lady8');
+  await page
+    .locator('#walk .more', { hasText: /The next two steps show another word .* “[^”]*was/ })
+    .waitFor();
+  await button(page, 'Next').click();
+  await matches(() => says(page), /this step and the next show “[^”]*was[^”]*” instead/);
   await becomes(() => chosen(page), 'lady8');
-  await becomes(() => page.locator('#walk .meant').innerText(), 'was9');
+  await becomes(() => shown.innerText(), 'was9');
   const entropies = page.locator('#walk [data-entropy]');
   await becomes(() => entropies.count(), 2);
   const [divided, undivided] = await entropies.evaluateAll((all) =>
@@ -332,12 +338,18 @@ test('if one key has nearly all the weight, another word shows the division and 
   assert.ok(divided > 2 && undivided < 0.5, `${divided}, ${undivided}`);
   // The blend of the same word follows. It consists of more than one value.
   await button(page, 'Next').click();
-  await matches(() => says(page), /blend for “[^”]*was[^”]*”, 35\s% comes from “[^”]*by/);
-  await becomes(() => page.locator('#walk .meant').innerText(), 'was9');
+  await matches(
+    () => says(page),
+    /still shows “[^”]*was[^”]*”. In its blend, 35\s% comes from “[^”]*by/,
+  );
+  await becomes(() => shown.innerText(), 'was9');
   await matches(
     async () => (await page.locator('#walk .row .number').allInnerTexts()).join(' '),
     /^0\.151 .* 0\.353 /,
   );
+  await button(page, 'Next').click();
+  await matches(() => says(page), /^Back to “[^”]*lady/);
+  await becomes(() => shown.innerText(), 'lady8');
 });
 
 test('in a sentence with split words, the walk follows a whole word and explains the pieces', async () => {

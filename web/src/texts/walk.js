@@ -140,7 +140,7 @@ export const steps = [
             ? `${best.word} is the word just before.`
             : '',
         sharp
-          ? `Such a clear match is rare. ${sharp.softer}, in the next step, spreads its attention: its largest weight is ${divided.largest}.`
+          ? `Such a clear match is rare. The next two steps show another word of your sentence, ${sharp.softer}, which spreads its attention: its largest weight is ${divided.largest}.`
           : '',
       ]
         .filter(Boolean)
@@ -155,7 +155,7 @@ export const steps = [
         ? 'Here a query is one number, and √1 is 1, so dividing changes nothing. With fewer heads, queries are longer.'
         : `Without this division, all scores are ${root} times as large. ${
             sharp
-              ? `For ${word} that changes little: its match is clear. But look at ${sharp.softer} in the same head. Its`
+              ? `For ${word} that changes little, because its match is clear. So this step and the next show ${sharp.softer} instead, in the same head. Its`
               : 'The'
           } largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly the weights are spread: 0 bits if one word gets everything. It goes from ${divided.entropy} bits to ${undivided.entropy}.`,
     more: ({ depth, divided, undivided }) =>
@@ -174,7 +174,7 @@ export const steps = [
         !blend
           ? ''
           : best && sharp
-            ? `${word} gets almost only the value of ${best.word}. But in the blend for ${sharp.softer}, ${blend.first.weight} comes from ${blend.first.word}, ${blend.second.weight} from ${blend.second.word} and ${blend.rest} from all other words.`
+            ? `${word} gets almost only the value of ${best.word}, so the picture still shows ${sharp.softer}. In its blend, ${blend.first.weight} comes from ${blend.first.word}, ${blend.second.weight} from ${blend.second.word} and ${blend.rest} from all other words.`
             : `In the blend for ${word}, ${blend.first.weight} comes from ${blend.first.word}, ${blend.second.weight} from ${blend.second.word} and ${blend.rest} from all other words.`,
         `This blend is what the head has found for ${sharp?.softer ?? word}.`,
       ]
@@ -185,8 +185,8 @@ export const steps = [
   },
   {
     title: () => 'Break it: take away the positions',
-    says: ({ word, changed }) =>
-      `Shuffle the words. With positions, the layer gives different numbers for ${word}: they change by up to ${changed}. Without positions it gives the same numbers, apart from rounding. To such a layer, the shuffled sentence is the same sentence.`,
+    says: ({ word, changed, sharp }) =>
+      `${sharp ? `Back to ${word}. ` : ''}Shuffle the words. With positions, the layer gives different numbers for ${word}: they change by up to ${changed}. Without positions it gives the same numbers, apart from rounding. To such a layer, the shuffled sentence is the same sentence.`,
     more: ({ hidden }) =>
       hidden
         ? 'Here all words may look at all others, because hiding later words would also reveal their order: the first word would see only itself.'
