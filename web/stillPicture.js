@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 
 import { mostLines, strongestArcs } from './src/core/arcs.js';
-import { archOf, firstOf, largestBetween, transposed } from './src/figures/opening/opening.js';
+import { archOf, firstOf, strongestPair, transposed } from './src/figures/opening/opening.js';
 import { initial } from './src/state/properties/index.js';
 
 /** Number of columns of the encoding that are drawn. The live picture draws the same number. */
@@ -56,32 +56,30 @@ export async function stillPicture() {
   const [rows, columns] = positions.shape;
   const strip = transposed(firstOf({ data: positions.data, rows, columns }, n, kColumns));
   const matrix = { data, rows: n, columns: n };
-  const [thickest] = strongestArcs(matrix, null, mostLines)
-    .filter(({ query, key }) => query !== key)
-    .reverse();
+  const thickest = /** @type {Arc} */ (strongestPair(matrix));
   return {
-    svg: [archesOf(matrix), stripOf(strip), namesOf(tokens)].join(''),
+    svg: [archesOf(matrix, thickest), stripOf(strip), namesOf(tokens)].join(''),
     ...{ layer: layer + 1, head: head + 1 },
     ...{ query: tokens[thickest.query], key: tokens[thickest.key] },
   };
 }
 
 /** @typedef {import('./src/drawing/matrix.js').Matrix} Matrix */
+/** @typedef {import('./src/core/arcs.js').Arc} Arc */
 
 /** @param {number} number */
 const short = (number) => String(Number(number.toFixed(1)));
 
-/** @param {Matrix} weights */
-function archesOf(weights) {
-  const size = { width: kWidth, height: kArches };
-  const largest = largestBetween(weights);
+/** @param {Matrix} weights @param {Arc} thickest */
+function archesOf(weights, { query, weight: largest }) {
+  const size = { width: kWidth, height: kArches, lit: query };
   const drawn = strongestArcs(weights, null, mostLines)
     .filter(({ weight }) => weight >= kLeast * largest)
     .map((arc) => {
       const { from, to, ground, rise, broad, alpha } = archOf(arc, weights.rows, largest, size);
       if (arc.query === arc.key) {
         const radius = short(broad);
-        return `<path d="M${short(from - broad)} ${short(ground)}a${radius} ${radius} 0 1 0 ${short(2 * broad)} 0a${radius} ${radius} 0 1 0 ${short(-2 * broad)} 0"/>`;
+        return `<path opacity="${alpha}" d="M${short(from - broad)} ${short(ground)}a${radius} ${radius} 0 1 0 ${short(2 * broad)} 0a${radius} ${radius} 0 1 0 ${short(-2 * broad)} 0"/>`;
       }
       const along = Math.sign(to - from);
       const half = (/** @type {number} */ by, /** @type {boolean} */ back) => {

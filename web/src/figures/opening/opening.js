@@ -61,21 +61,26 @@ export function strongestKeys({ data, columns }, query, most) {
 }
 
 /**
- * The largest weight between two different tokens, 0 if there is none.
+ * The two different tokens with the largest weight between them, null if all these weights are 0.
  * @param {Matrix} weights
+ * @returns {import('../../core/arcs.js').Arc | null}
  */
-export function largestBetween({ data, rows, columns }) {
-  let largest = 0;
+export function strongestPair({ data, rows, columns }) {
+  let pair = null;
   for (let query = 0; query < rows; query++) {
     for (let key = 0; key < columns; key++) {
-      if (key !== query) largest = Math.max(largest, data[query * columns + key]);
+      const weight = data[query * columns + key];
+      if (key !== query && weight > (pair?.weight ?? 0)) pair = { query, key, weight };
     }
   }
-  return largest;
+  return pair;
 }
 
 /** Width of the thickest arch at its query, in CSS pixels. */
 const thickest = 4;
+
+/** Opacity of arches while another token's arches stand out, as a fraction of their opacity. */
+const faded = 0.2;
 
 /**
  * The shape of the arch for a weight, in CSS pixels. The arch leads from the query at x = `from` to
@@ -84,11 +89,13 @@ const thickest = 4;
  * @param {import('../../core/arcs.js').Arc} arc
  * @param {number} count number of tokens
  * @param {number} largest the weight of the thickest arch
- * @param {{ width: number, height: number, rightToLeft?: boolean, faintest?: number }} size
- *   faintest: opacity of the thinnest arch
+ * @param {{ width: number, height: number, rightToLeft?: boolean, faintest?: number, lit?: number |
+ *   null }} size
+ *   faintest: opacity of the thinnest arch; lit: if set, only this token's arches stand out
  */
 export function archOf({ query, key, weight }, count, largest, size) {
-  const { width, height, rightToLeft = false, faintest = 0.1 } = size;
+  const { width, height, rightToLeft = false, faintest = 0.1, lit = null } = size;
+  const visible = lit === null || lit === query ? 1 : faded;
   const ground = height - 1.5 * thickest;
   const x = (/** @type {number} */ token) => {
     const along = ((token + 0.5) / count) * width;
@@ -96,11 +103,12 @@ export function archOf({ query, key, weight }, count, largest, size) {
   };
   const [from, to] = [x(query), x(key)];
   if (query === key) {
-    return { from, to, ground, rise: 0, broad: 1.4 * thickest * Math.sqrt(weight), alpha: 1 };
+    return { from, to, ground, rise: 0, broad: 1.4 * thickest * Math.sqrt(weight), alpha: visible };
   }
   const strength = weight / largest;
   return {
     ...{ from, to, ground, rise: ground * Math.sqrt(Math.abs(query - key) / count) },
-    ...{ broad: 0.8 * thickest * strength, alpha: faintest + (1 - faintest) * strength },
+    broad: 0.8 * thickest * strength,
+    alpha: visible * (faintest + (1 - faintest) * strength),
   };
 }

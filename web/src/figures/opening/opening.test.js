@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { firstOf, largestBetween, mirrored, strongestKeys, transposed } from './opening.js';
+import { archOf, firstOf, mirrored, strongestKeys, strongestPair, transposed } from './opening.js';
 
 const matrix = { data: Float32Array.of(1, 2, 3, 4, 5, 6), rows: 2, columns: 3 };
 
@@ -35,8 +35,16 @@ test('the strongest keys of a query are sorted by descending weight', () => {
   );
 });
 
-test('the largest weight between two tokens ignores the weights of tokens for themselves', () => {
+test('the strongest pair ignores the weights of tokens for themselves', () => {
   const weights = { data: Float32Array.of(0.75, 0.25, 0.5, 0.5), rows: 2, columns: 2 };
-  assert.equal(largestBetween(weights), 0.5);
-  assert.equal(largestBetween({ data: Float32Array.of(1), rows: 1, columns: 1 }), 0);
+  assert.deepEqual(strongestPair(weights), { query: 1, key: 0, weight: 0.5 });
+  assert.equal(strongestPair({ data: Float32Array.of(1), rows: 1, columns: 1 }), null);
+});
+
+test('while one token’s arches stand out, all others are faint', () => {
+  const [own, other] = [0, 2].map((query) => ({ query, key: 1, weight: 0.5 }));
+  const size = { width: 300, height: 100, lit: 0 };
+  assert.equal(archOf(own, 3, 0.5, size).alpha, 1);
+  assert.ok(archOf(other, 3, 0.5, size).alpha < 0.25);
+  assert.equal(archOf(other, 3, 0.5, { ...size, lit: null }).alpha, 1);
 });

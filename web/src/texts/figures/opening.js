@@ -15,7 +15,9 @@ export const looks = '{word} looks at {keys}.';
 export const column = 'Column {row} of its positional encoding: {value}';
 export const none = 'No position is added: {value}';
 export const arches =
-  'Each arch is thick at the word that looks and thin at the word it looks at. The thickest arch shows the largest weight (how much one word looks at another, from 0 to 1): {largest}. A dot shows the weight that a word gives itself.';
+  'Each arch is thick at the word that looks and thin at the word it looks at. A dot shows that a word looks at itself.';
+export const strongest =
+  'The largest weight (how much one word looks at another, from 0 to 1) is {weight}, from {query} to {key}. Until you point at a word, the arches of all words except {query} are faint.';
 export const causal = 'A mask hides later words, so all arches lead back to earlier words.';
 export const whyCausal = 'Chapter 2 explains why.';
 export const why = 'Chapter 2 explains where the weights come from.';
