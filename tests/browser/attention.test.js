@@ -200,6 +200,14 @@ test('a thousand tokens are drawn', async () => {
   assert.ok((await shownValue(map)) >= 0);
 });
 
+test('the small pictures have the colours of the large one unless the sentence is long', async () => {
+  const page = await site.visit('#at=self-attention.weights');
+  const note = page.locator('#weights').getByText('small maps: weights on a logarithmic scale');
+  await becomes(() => note.count(), 0);
+  await page.getByRole('textbox').fill(Array.from({ length: 65 }, (_, i) => `w${i}`).join(' '));
+  await note.waitFor();
+});
+
 test('a link keeps its place, selects one head and leaves nothing to reset', async () => {
   const state = 'v=1&weights=learned&causal=1&layer=1&head=0&shuffle=0';
   const page = await site.open(
