@@ -79,6 +79,17 @@ test('the left map is empty at first, although the language model hides later wo
   assert.ok((await shownDifferences(page))[0] > 0.5);
 });
 
+test('before a shuffle, the figure says what to do instead of showing two zeros', async () => {
+  const page = await site.visit('#v=2&weights=identity&at=order.shuffle');
+  const ask = page.getByText('Press “Shuffle”, or drag a word');
+  const numbers = page.locator('#shuffle output[data-value]');
+  await ask.waitFor();
+  await becomes(() => numbers.first().isVisible(), false);
+  await page.getByRole('button', { name: 'Shuffle', exact: true }).click();
+  await ask.waitFor({ state: 'detached' });
+  await becomes(() => numbers.first().isVisible(), true);
+});
+
 test('the button gives a new order each time', async () => {
   const page = await site.visit(`#${text}`);
   const seen = new Set([(await shownOrder(page)).join()]);

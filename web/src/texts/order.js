@@ -2,8 +2,8 @@
 export const texts = {
   question: 'Does attention know which word comes first?',
   lead: [
-    '“Man bites dog” and “dog bites man” are the same three words. Without an order, a language could not say who bites whom, or what a “not” denies.',
-    'Attention alone cannot tell the two sentences apart. A score depends on two words only: the score of “man” and “bites” is the same number wherever the words are. And the result for each word is a sum, which has no order either: 2 + 3 is 3 + 2.',
+    '“Man bites dog” and “dog bites man” are the same three words. Without an order, a language could not say who bites whom, or what a “not” denies. Can attention tell the two sentences apart?',
+    'Below, *f* is the layer. In shuffle(*f*(X)) the layer comes first, and then the rows of its output are shuffled. In *f*(shuffle(X)) the words are shuffled first. The picture shows how the two results differ, without positions and with them (chapters 4 and 5 explain their kinds).',
   ],
   predict: {
     question:
@@ -28,9 +28,9 @@ export const texts = {
   /** @param {{ without: string, with: string, causal: string }} found */
   differences: (found) =>
     `Shuffle your sentence. Without positions, the numbers of a word change by at most ${found.without}, which is rounding error. With positions, they change by up to ${found.with}. A [causal] mask also reveals the order, because it lets a word see only earlier words. With the mask and without positions, they change by up to ${found.causal}.`,
-  figure: [
-    'So shuffle the words. Each word still gets the same scores and the same output vector, only in another row. This is called permutation [equivariant].',
-    'Below, *f* is the layer. In shuffle(*f*(X)) the layer comes first, and then the rows of its output are shuffled. In *f*(shuffle(X)) the words are shuffled first. The picture shows how the two results differ, without positions and with them (chapters 4 and 5 explain their kinds).',
+  why: [
+    'Attention alone cannot tell the two sentences apart. A score depends on two words only: the score of “man” and “bites” is the same number wherever the words are. And the result for each word is a sum, which has no order either: 2 + 3 is 3 + 2.',
+    'So if you shuffle the words, each word still gets the same scores and the same output vector, only in another row. This is called permutation [equivariant].',
   ],
   more: 'How much a trained model needs the order of words',
   loss: 'How much is order worth, then? Ask a model that knows a language. It predicts each word from the words before it. The better it knows which words may follow, the less they surprise it. Its [loss] measures this surprise. Below, the words are shuffled, or the positions are taken away.',
