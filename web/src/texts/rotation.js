@@ -2,10 +2,11 @@
 export const texts = {
   question: 'How can “five words back” be computed from any position?',
   lead: [
-    'Five positions after 10 comes 15, and five after 1,000 comes 1,005. Is there one rule that leads from any position’s encoding to the encoding five positions later? Such a rule would be a matrix M_{δ}, which takes the row of *any* position i to the row of position i + δ.',
+    'Five positions after 10 comes 15, and five after 1,000 comes 1,005. Is there one rule that leads from any position’s encoding to the encoding five positions later? Such a rule would be a matrix M_{δ}, which takes the row of a position i to the row of position i + δ.',
+    'Begin with one clock hand, which is one pair of columns. From one position to the next it turns by an angle ω_{j}, so in δ positions it turns by δ · ω_{j}. The formula below is this turn: four numbers make the new pair from the old one. M_{δ} contains the four numbers of each hand, one set after the other along its diagonal. Everywhere else M_{δ} is 0, because no hand affects another.',
   ],
   clock: [
-    'Move a clock on by five minutes. Each hand turns by its own angle, and that angle is the same whatever the time was. So “five later” is the same rule everywhere: one turn for each pair of columns. In the formula below, ω_{j} is how far hand j turns from one position to the next.',
+    'Move a clock on by five minutes. Each hand turns by its own angle, and that angle is the same whatever the time was. So “five later” is the same rule everywhere: one turn for each pair of columns.',
     'What is this good for, if the encoding is only added to the word? A [projection] is a matrix, too, so W_{q} can learn to turn back by five positions. Then the query of position i fits the key of position i − 5 best, wherever i is: the head looks five words back.',
   ],
   alone: [
