@@ -73,6 +73,15 @@ test('the table agrees with the equations', async () => {
     await becomes(() => row('recurrence'), [2 * n * d * d, n, n]);
     await becomes(() => row('attention'), [2 * n * n * d, 1, 1]);
     await becomes(() => row('projections'), [2 * n * n * d + 4 * n * d * d, 1, 1]);
+    // The worked line below the table contains the same numbers.
+    const [pairs, rnn] = [2 * n * n * d, 2 * n * d * d];
+    const written = (/** @type {number} */ number) => number.toLocaleString('en');
+    await page
+      .locator('#costs')
+      .getByText(
+        `= ${written(2 * rnn)} + ${written(pairs)} = ${written(2 * rnn + pairs)} multiply-adds, and the RNN takes 2 · ${written(n)} · ${d}² = ${written(rnn)}.`,
+      )
+      .waitFor();
   }
 });
 

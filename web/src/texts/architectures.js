@@ -9,7 +9,7 @@ export const texts = {
         : 'How does a word at the end of a sentence hear of a word at the beginning?',
       'There are three ways to connect words. A convolutional network ([CNN]) looks through a slit a few words wide. The width is its [kernel size] k (this k is not a key). To reach further it needs layers upon layers. A recurrent network ([RNN]) reads one word after another and passes its memory on from word to word. In self-attention each word looks directly at every other.',
     ].join(' '),
-    'What counts is how many connections a message must pass, one after the other, until some part of the network has heard of both words. On each connection a bit of the message is lost. In training, corrections (the [gradient]) run back over the same connections, and they fade, too. Long paths are hard to learn. Pick two words, and count. (⌈ ⌉ means rounded up.)',
+    'What counts is how many connections a message must pass, one after the other, until some part of the network has heard of both words. On each connection a bit of the message is lost. In training, each number of a model learns which way it should change (its [gradient]). This, too, comes back over the same connections, and fades. Long paths are hard to learn. Pick two words, and count. (⌈ ⌉ means rounded up.)',
   ],
   costs: [
     'Direct connections have their price. Attention compares all pairs, so twice the words make four times the pairs. CNNs and RNNs do the same amount of work for each word, so twice the words make twice the work. But their work grows as the square of the width d, because each of d inputs contributes to each of d outputs.',
@@ -48,9 +48,9 @@ export const texts = {
   more: 'Measured in this browser',
   time: 'Time both in this browser',
   why: 'This browser measures with *one* [thread]. On one thread no processor is kept waiting, and only the amount of work counts. For n words of d numbers that is 2 · n · d² multiply-adds for the RNN, and 2 · n² · d for attention without its projections. So the two counts are equal at n = d. In measured time attention stays ahead longer, because it multiplies whole matrices at once, and processors do that faster than row by row. Eventually the RNN pulls ahead, and the longer the text, the wider its lead. “∝ n²” next to a line means that its time grows as n². The measured exponent is not quite 2, because other programs interfere and large matrices no longer fit into the fastest memory.',
-  /** @param {{ n: string, d: number, projections: string | number }} at */
-  ratio: ({ n, d, projections }) =>
-    `At n = ${n} and d = ${d}, self-attention with its four projections takes ${projections} times as many multiply-adds as the RNN with its two projections.`,
+  /** @param {Record<'n' | 'd' | 'four' | 'pairs' | 'attention' | 'rnn' | 'times', string>} at */
+  ratio: ({ n, d, four, pairs, attention, rnn, times }) =>
+    `For example, n = ${n} and d = ${d}. Self-attention takes 4 · ${n} · ${d}² + 2 · ${n}² · ${d} = ${four} + ${pairs} = ${attention} multiply-adds, and the RNN takes 2 · ${n} · ${d}² = ${rnn}. So attention takes ${n} / ${d} + 2 = ${times} times as many.`,
   book: {
     more: 'How the textbook D2L counts',
     text: '[D2L] counts the projections of the RNN but not the projections of attention. So it compares the RNN with “self-attention without its projections”, which takes n/d times as many multiply-adds. D2L gives only how fast the numbers grow: O(k · n · d²) for the CNN, O(n · d²) for the RNN and O(n² · d) for attention, with longest paths of O(n/k), O(n) and O(1).',
