@@ -206,6 +206,8 @@ test('the next word has probabilities, is sampled reproducibly, and can be chose
   await becomes(() => tokens.getByRole('listitem').count(), 4);
   const first = next.getByRole('button').first();
   const label = await first.locator('bdi').innerText();
+  const takeBack = page.locator('#next-word').getByRole('button', { name: 'Take back' });
+  await becomes(() => takeBack.isDisabled(), true);
   await first.click();
   await becomes(
     () =>
@@ -215,8 +217,9 @@ test('the next word has probabilities, is sampled reproducibly, and can be chose
     true,
   );
   await becomes(() => tokens.getByRole('listitem').count(), 5);
-  await page.locator('#next-word').getByRole('button', { name: 'Take back' }).click();
+  await takeBack.click();
   await becomes(() => text(page).inputValue(), 'she was very much');
+  await becomes(() => takeBack.isDisabled(), true);
 });
 
 test('the loss of a sentence is lowest in its own order', async () => {

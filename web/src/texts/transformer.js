@@ -104,6 +104,7 @@ export const labels = {
   writeOne: 'Add a token',
   writeTen: 'Add ten tokens',
   takeBack: 'Take back',
+  takeBackTitle: 'Remove the added tokens from your sentence',
   temperature: 'temperature',
   topK: 'top k',
   all: 'all',
