@@ -81,7 +81,7 @@ test('the left map is empty at first, although the language model hides later wo
 
 test('before a shuffle, the figure says what to do instead of showing two zeros', async () => {
   const page = await site.visit('#v=2&weights=identity&at=order.shuffle');
-  const ask = page.getByText('Press “Shuffle”, or drag a word');
+  const ask = page.locator('#shuffle .still', { hasText: 'Press “Shuffle”' });
   const numbers = page.locator('#shuffle output[data-value]');
   await ask.waitFor();
   await becomes(() => numbers.first().isVisible(), false);

@@ -155,7 +155,7 @@ export const steps = [
         ? 'Here a query is one number, and √1 is 1, so dividing changes nothing. With fewer heads, queries are longer.'
         : `Without this division, all scores are ${root} times as large. ${
             sharp
-              ? `For ${word} that changes little, because its match is clear. So this step and the next show ${sharp.softer} instead, in the same head. Its`
+              ? `The clear match of ${word} hardly changes, so this step and the next show ${sharp.softer} instead. Its`
               : 'The'
           } largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly the weights are spread: 0 bits if one word gets everything. It goes from ${divided.entropy} bits to ${undivided.entropy}.`,
     more: ({ depth, divided, undivided }) =>
