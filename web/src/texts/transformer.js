@@ -2,14 +2,21 @@
 export const texts = {
   question: 'What else does a model need in order to write?',
   block:
-    'In attention, words exchange news. A Transformer block adds four simple steps to attention. The letters below name the matrices in the picture.',
-  /** @param {{ gelu: boolean }} model gelu: true if the model's activation is GELU */
-  parts: ({ gelu }) => [
-    '*First*, the results of the [heads|head] are put side by side (joined) and mixed by one more [projection] (A).',
-    '*Second*, the input of the layer is added to its output, at each ⊕. This is the [residual] connection. So a layer says only what should *change*. In training, the [gradient] has a straight path back through a hundred layers.',
-    '*Third*, numbers that are added again and again grow, and large scores make softmax give one key all the weight. So [layer normalisation] (norm) brings each row back to a mean of 0 and a spread of 1. Then each column is scaled and shifted by learned numbers.',
-    `*Fourth*, the other half of the block is a small [feed-forward network] (F). Here each word, on its own, thinks over what it has heard. One projection makes its row wider (*hidden* in the picture), in most models four times as wide. [ReLU] turns numbers below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}. Another projection makes the row as narrow as before. If the hidden row is that wide, two thirds of a block’s learned numbers, its [parameters|parameter], are in this network.`,
-  ],
+    'In attention, words exchange news. A Transformer block adds four simple steps to attention. Follow them in the picture, along the lines from X to Y.',
+  /**
+   * @param {{ gelu: boolean, normFirst: boolean }} model gelu: true if the model's activation is
+   *   GELU; normFirst: true if it normalises before attention and the feed-forward network
+   */
+  parts: ({ gelu, normFirst }) => {
+    const norm =
+      '*norm*: Numbers that are added again and again grow, and large scores make softmax give one key all the weight. So [layer normalisation] brings each row back to a mean of 0 and a spread of 1.';
+    const joined =
+      '*joined* and A: The results of the [heads|head] are put side by side, and one more [projection] mixes them.';
+    const sum =
+      '⊕: The input is added to the result. This is the [residual] connection. So a layer says only what should *change*, and in training the [gradient] has a straight path back through a hundred layers.';
+    const network = `F: In a small [feed-forward network], each word, on its own, thinks over what it has heard. One projection makes its row wider (*hidden*), [ReLU] turns numbers below 0 into 0${gelu ? ' (here GELU, the same with a rounded corner)' : ''}, and another projection makes the row as narrow as before. Usually two thirds of a block’s [parameters|parameter] are here. Then its result is added at the second ⊕.`;
+    return normFirst ? [norm, joined, sum, network] : [joined, sum, norm, network];
+  },
   decoder: [
     'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token at a time, and no token may look at later ones. That seems like a drawback, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
   ],
