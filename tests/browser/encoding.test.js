@@ -333,6 +333,15 @@ test('every scheme shows its weight for the selected pair of tokens', async () =
     assert.ok(Math.abs(rows[name][0] - rows[name][3]) > 1e-5, name);
 });
 
+test('the cards show what encodes positions, and the attention only on request', async () => {
+  const page = await site.visit('#v=2&weights=identity&at=encoding.encoding-schemes');
+  const weights = page.locator(schemes).getByRole('application', { name: /attention weights/ });
+  await heatmap(page, /^T5: bias/).waitFor();
+  await becomes(() => weights.count(), 0);
+  await page.getByRole('switch', { name: 'also show the attention' }).check({ force: true });
+  await weights.first().waitFor();
+});
+
 test('rotary tables are cosines and sines, and position interpolation slows them down', async () => {
   const page = await openSchemes('text=a+b+c+d&base=100&factor=8');
   for (const [title, factor] of /** @type {const} */ ([

@@ -50,7 +50,7 @@ export const texts = {
     `The product does not fall evenly with distance. When a fast clock hand comes round again, positions look more alike again. Here the product of two positions that are ${far} apart is ${alike}, and the product of two only ${near} apart is ${nearly}. Choose a cell of row 0: the curve shows both products.`,
 
   schemes: [
-    'There are other ways to encode positions. They differ in *where* the position enters: it is added to the word, added to the score, or built into query and key. Below, two of each kind are applied to your sentence. In each card, the left picture shows what encodes the positions: compare these. The right picture shows that the attention changes, but not which way is better, because the projections were trained for at most one way.',
+    'There are other ways to encode positions. They differ in *where* the position enters: it is added to the word, added to the score, or built into query and key. Below, two of each kind are applied to your sentence. The picture in each card shows what encodes the positions.',
   ],
   longer: [
     'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow clock hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. Linear, YaRN and Llama 3 affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, this angle is 1 whatever b is, and for the last hand it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by a factor of 1 + c · (L/T − 1). Here T is the trained length, L is the length of the text, and c is a number to choose. With c = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger c slows those hands more, but it slows the last hand too much: by a factor of 13 if c = 4 and L is four times T.',
@@ -176,8 +176,12 @@ export const texts = {
     'Many clock hands encode a position: fast ones for short distances and slow ones for long distances. Encodings differ in what they change: the word, the score, the key, or the angle of query and key.',
 };
 
+const random = 'Random numbers replace the tables that a model would learn.';
+
 /** Labels of the controls, and notes below the comparison of schemes. */
 export const labels = {
+  weights: 'also show the attention that results',
+  random,
   length: 'length',
   width: 'width d',
   base: 'base b',
@@ -188,11 +192,11 @@ export const labels = {
   clip: 'vectors for distances up to',
   /** @param {{ head: number, heads: number, layer: number, rotary: boolean }} given */
   learned: ({ head, heads, layer, rotary }) =>
-    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. Random numbers replace the tables that a model would learn.`,
+    `The projections belong to layer ${layer + 1}, head ${head + 1} of ${heads}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions, so the attention does not show which way is better. ${random}`,
   /** @param {{ head: number, heads: number, identity: boolean, seed: number }} given */
   untrained: ({ head, heads, identity, seed }) => {
     const projections = identity ? 'identity' : `random (seed ${seed})`;
-    return `Head ${head + 1} of ${heads}; the projections are ${projections}. Random numbers replace the tables that a model would learn.`;
+    return `Head ${head + 1} of ${heads}; the projections are ${projections}. ${random}`;
   },
   /** @param {number} tokens */
   first: (tokens) => `Only the first ${tokens} tokens are compared.`,

@@ -114,7 +114,7 @@ export const partTexts = {
       'The input of the layer already includes your model’s own positions. The other encodings are applied on top.',
     normalises:
       'Your model normalises queries and keys. The other encodings are shown without this normalisation.',
-    rest: 'Nothing has been learned for the other encodings, so their tables contain random numbers (standard deviation 1). Compare the left pictures, which show how the encodings differ.',
+    rest: 'Nothing has been learned for the other encodings, so their tables contain random numbers (standard deviation 1). Compare the pictures of the encodings.',
   },
 };
 

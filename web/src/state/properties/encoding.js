@@ -1,4 +1,4 @@
-import { cell, choice, integer, integers, number, parameters, text } from './property.js';
+import { cell, choice, flag, integer, integers, number, parameters, text } from './property.js';
 
 /** Largest number of curves side by side. */
 export const maxColumns = 8;
@@ -37,6 +37,8 @@ export const properties = {
   encodingCell: cell(lastCell),
   similarityCell: cell(lastCell),
   schemesCell: cell(lastCell),
+  /** Whether the cards of the schemes also show the attention weights. */
+  schemesWeights: flag(false),
 
   /**
    * Settings for comparing schemes: the factor of scaled rotary embeddings, and the length beyond

@@ -112,7 +112,11 @@ export const firstVersion = {
   layer: integer(0, { min: 0, max: maxLayers - 1 }),
   causal: flag(false),
   shuffle: integer(1, { min: 0, max: largestSeed }),
+  schemesWeights: flag(true),
 };
 
 /** The settings of a page that must not load the language model. */
-export const untrained = { ...initialOf(firstVersion), shuffle: initial.shuffle };
+export const untrained = {
+  ...initialOf(firstVersion),
+  ...{ shuffle: initial.shuffle, schemesWeights: initial.schemesWeights },
+};
