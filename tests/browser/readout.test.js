@@ -125,7 +125,7 @@ for (const { at, name } of maps) {
 
 test('a card leaves the caption of its map visible, and on a phone the whole map', async () => {
   for (const isMobile of [false, true]) {
-    const page = await site.visit('#at=encoding.encoding-schemes', {
+    const page = await site.visit('#v=2&schemesWeights=1&at=encoding.encoding-schemes', {
       ...(isMobile && { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile }),
     });
     const map = page.locator('[data-scheme="rotary"]').getByRole('application').last();

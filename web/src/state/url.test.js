@@ -140,7 +140,14 @@ test('a link counts layers and heads from 1, and settings that it leaves out hav
 test('a link of version 1 counts layers and heads from 0, and selects an untrained layer by default', () => {
   const text = 'dog bites man';
   const link = 'v=1&text=dog+bites+man&layer=2&head=3';
-  assert.deepEqual(parseSettings(link), { ...untrained, text, layer: 2, head: 3, shuffle: 1 });
+  assert.deepEqual(parseSettings(link), {
+    ...untrained,
+    text,
+    layer: 2,
+    head: 3,
+    shuffle: 1,
+    schemesWeights: true,
+  });
   const { weights, causal } = parseSettings('v=1');
   assert.deepEqual({ weights, causal }, { weights: 'identity', causal: false });
   assert.deepEqual(parseSettings(formatSettings(parseSettings(link))), parseSettings(link));
