@@ -17,7 +17,11 @@ export const encodedThere = 'encoded there';
 export const turnedThere = 'turned there';
 /** The text below the clocks. */
 export const under =
-  'The grey hand shows position i, and the other hand shows position i\u00a0+\u00a0δ. Below each clock are the numbers that turn the hand, its pair of columns, the angle, and the wavelength λ. Hands turn clockwise and sines come first, so the minus sign is in the second row.';
+  'The grey hand shows position i, and the other hand shows position i\u00a0+\u00a0δ. Below each clock are the four numbers that turn its hand. They are a block on the diagonal of M_{δ}, in the rows and columns given below them. Then follow the angle and the wavelength λ.';
+/** Below the other clocks. */
+export const sign =
+  'Hands turn clockwise and sines come first, so the minus sign is in the second row.';
+export const blocks = 'one block for each clock';
 /** @param {boolean} clocks whether there are more clocks */
 export const more = (clocks) =>
   clocks
