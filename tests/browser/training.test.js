@@ -235,6 +235,21 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await page.locator('#training-longer').waitFor({ state: 'attached' });
 });
 
+test('the accuracy and the heads are on one screen of 1280 by 720 pixels', async () => {
+  const page = await site.visit('#v=2&at=training.training-heads', {
+    viewport: { width: 1280, height: 720 },
+  });
+  const heads = page.locator('#training-heads');
+  await becomes(() => heads.locator('.thumbnail').count(), 16);
+  const chart = heads.locator('.chart', { hasText: 'Right answers on held-out examples' });
+  for (const part of [chart, heads.locator('.thumbnail').last()]) {
+    await becomes(async () => {
+      const box = await part.boundingBox();
+      return box !== null && box.y > 0 && box.y + box.height <= 720;
+    }, true);
+  }
+});
+
 test('Play stops at the chosen step, and when both lanes are always right', async () => {
   const page = await site.visit(
     '#world=copy&differ=heads&trainLayers=1&rate=0.01&at=training.training-run',
