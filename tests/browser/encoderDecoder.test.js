@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
+import { pairTexts } from '../../web/src/texts/pair.js';
 import { accessibilityProblems } from './accessibility.js';
 import { open, recorded } from './ownModel.js';
 import { becomes, heatmap, matches, openTestSite, readValues, unfold, weightsMap } from './site.js';
@@ -87,9 +88,95 @@ test('the stages of all three parts lead to the weights that PyTorch recorded', 
     const memory = heatmap(figure, new RegExp(`^Output of the encoder, ${sources} by 18`));
     await becomes(() => memory.count(), part === 'cross' ? 1 : 0);
     await becomes(() => figure.getByText('+ bias, mask').count(), part === 'cross' ? 0 : 1);
+    const count = (/** @type {string} */ text) =>
+      page.locator('#self-attention').getByText(text).count();
+    const isCross = part === 'cross';
+    await becomes(() => count('It makes keys and values from E, the output'), isCross ? 1 : 0);
+    await becomes(() => count('makes queries, keys and values from X.'), isCross ? 0 : 1);
+    await becomes(() => count('Other models divide scores by √D. Your model does not'), 1);
+    await becomes(
+      () => count('depends on the distance, and a mask removes pairs'),
+      isCross ? 0 : 1,
+    );
+    await figure.getByRole('button', { name: /^Code for/ }).click();
+    await matches(
+      () => figure.getByRole('tabpanel').innerText(),
+      /load_encoder_decoder|loadEncoderDecoder/,
+    );
+    await figure.getByRole('button', { name: /^Code for/ }).click();
   }
   assert.deepEqual(await accessibilityProblems(page, ['#stages']), []);
 });
+
+test('undivided scores give the weights of cross attention that PyTorch recorded', async () => {
+  const page = await site.visit(`${link}&part=cross&scaleBy=none&at=self-attention.scale`);
+  await open(page, files);
+  const figure = page.locator('#scale');
+  await unfold(figure);
+  await figure.evaluate((element) => element.scrollIntoView());
+  const [rows, columns] = [targets.length, sources];
+  const name = `head 2, scores divided by nothing, ${rows} queries by ${columns} keys`;
+  const map = heatmap(figure, new RegExp(name));
+  await map.waitFor();
+  const want = read('cross_weights.0').slice(rows * columns, 2 * rows * columns);
+  await becomes(async () => {
+    const values = (await readValues(map, rows, columns)).flat();
+    return values.every((value, i) => Math.abs(value - want[i]) <= 2e-5);
+  }, true);
+  const isLeftOut = figure.getByText('the bias that your model adds to scores is left out');
+  await becomes(() => isLeftOut.count(), 0);
+  await choose(page, 'decoder');
+  await isLeftOut.waitFor();
+});
+
+test('figures draw a block of the encoder, and the cache of the decoder', async () => {
+  const page = await site.visit(`${link}&part=encoder&at=transformer.encoder-block`);
+  await open(page, files);
+  const block = page.locator('#encoder-block');
+  await block.evaluate((element) => element.scrollIntoView());
+  await heatmap(block, new RegExp(`^input, ${sources} by 18`, 'i')).waitFor();
+  await block.getByRole('button', { name: /^Code for/ }).waitFor();
+  await becomes(() => page.locator('[data-lacks=block]').count(), 0);
+  await choose(page, 'decoder');
+  await page.locator('[data-lacks=block]').waitFor();
+  const cache = page.locator('#decoder-cache');
+  await unfold(page.locator('#transformer'));
+  await cache.waitFor({ state: 'attached' });
+  await cache.evaluate((element) => element.scrollIntoView());
+  await heatmap(cache, new RegExp(`^Cache of keys, ${targets.length} tokens by`)).waitFor();
+  await cache.getByRole('button', { name: /^Code for/ }).waitFor();
+  await becomes(() => page.locator('[role=alert]').count(), 0);
+});
+
+/** The sentences that replace figures, for each part. A chapter shows them at most once. */
+const always = ['edit', 'shuffle', 'loss', 'schemes'];
+for (const [part, lacks] of /** @type {const} */ ([
+  ['encoder', ['cache', 'next']],
+  ['decoder', ['block', 'change', 'lens']],
+  ['cross', ['opening', 'pipeline', 'masks', 'block', 'cache', 'next']],
+])) {
+  test(`each figure that does not show the ${part} says why`, async () => {
+    const page = await site.visit(`${link}&part=${part}`);
+    await open(page, files);
+    const sentences = pairTexts.lacks(part);
+    const shown = [...always, ...lacks];
+    // The walk is only offered by a button. Without predictions, figures about predictions are absent.
+    const absent = ['walk', ...(part === 'decoder' ? [] : ['change', 'lens'])];
+    assert.deepEqual(Object.keys(sentences).sort(), [...shown, ...absent].sort());
+    for (const chapter of ['opening', 'encoding', 'order', 'self-attention', 'transformer']) {
+      const element = page.locator(`[id="${chapter}"]`);
+      if (!(await element.count())) continue;
+      await element.evaluate((element) => element.scrollIntoView());
+      await unfold(element);
+    }
+    for (const name of shown) {
+      await matches(
+        () => page.locator('p.label').filter({ hasText: sentences[name] }).innerText(),
+        /^[A-Z].*\./,
+      );
+    }
+  });
+}
 
 test('an edited target is read again, and links keep it', async () => {
   const page = await site.visit(`${link}&part=cross&at=self-attention.weights`);

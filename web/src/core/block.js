@@ -8,7 +8,8 @@ import { headRows } from './layer.js';
  * @typedef {object} BlockRun
  * @property {Record<string, Tensor>} stages every matrix between input and output, by the id of
  *   its stage
- * @property {Record<string, Tensor>} scores Q Kᵀ / √D for each head with weights in `stages`
+ * @property {Record<string, Tensor>} scores Q Kᵀ / √D for each head with weights in `stages`,
+ *   including a learned bias, if there is one
  * @property {number} [heads] number of heads whose weights are in `stages`
  * @property {number} [firstHead] the first of these heads
  */
@@ -23,7 +24,7 @@ const mostNumbers = 2 ** 24;
 const byHead = {
   ...{ q: 'self_attn.q', k: 'self_attn.k', v: 'self_attn.v', heads: 'self_attn.head_output' },
 };
-const [weights, scores] = ['self_attn.weights', 'self_attn.scaled_scores'];
+const weights = 'self_attn.weights';
 
 /** Names of the other intermediates, by stage id. @param {import('attn').LanguageModelLayer} layer */
 function matricesOf({ gatedFeedForward, normFirst, normOutputs }) {
@@ -44,16 +45,19 @@ export class Block {
   #described;
   #parameter;
   #isOwned;
+  #scores;
   /** @type {Decoder | undefined} */
   #decoder;
 
   /**
    * @param {import('./layer.js').EncoderLayer} layer
    * @param {import('attn').LanguageModelLayer} described
-   * @param {{ isOwned?: boolean, parameter?: (name: string) => Tensor }} [options] isOwned: whether
-   *   `dispose()` also disposes of the layer; parameter: returns a parameter of the layer
+   * @param {{ isOwned?: boolean, hasBias?: boolean, parameter?: (name: string) => Tensor }} [options]
+   *   isOwned: whether `dispose()` also disposes of the layer; hasBias: whether a learned bias is
+   *   added to scores; parameter: returns a parameter of the layer
    */
-  constructor(layer, described, { isOwned = false, parameter } = {}) {
+  constructor(layer, described, { isOwned = false, hasBias = false, parameter } = {}) {
+    this.#scores = `self_attn.${hasBias ? 'biased' : 'scaled'}_scores`;
     this.#layer = layer;
     this.#described = described;
     this.#isOwned = isOwned;
@@ -61,7 +65,7 @@ export class Block {
   }
 
   /**
-   * @param {Tensor} x (n, E)
+   * @param {any} x (n, E); not read if the layer knows its input
    * @param {import('attn').ExclusionOptions} exclusion
    * @param {number} [head] a head to include
    * @returns {BlockRun}
@@ -71,7 +75,7 @@ export class Block {
     const names = [...matrices, ...Object.entries(byHead)].map(([, name]) => name);
     const { intermediates: shown = {} } = this.#layer.forward(x, {
       attention: exclusion,
-      intermediates: [...names, weights, scores],
+      intermediates: [...names, weights, this.#scores],
     });
     /** @type {Record<string, Tensor>} */
     const stages = {};
@@ -88,7 +92,7 @@ export class Block {
     const drawn = some(shown[weights]);
     return {
       stages: { ...stages, ...drawn },
-      scores: some(shown[scores]),
+      scores: some(shown[this.#scores]),
       ...{ firstHead, heads: Object.keys(drawn).length },
     };
   }

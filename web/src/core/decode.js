@@ -15,6 +15,32 @@ import { joinHeads } from './heads.js';
  */
 
 /**
+ * Collects the results of all steps.
+ * @param {{ q: Float32Array, output: Float32Array, weights: Tensor }[]} steps at least one
+ * @param {Pick<Decoding, 'x' | 'keys' | 'values' | 'whole'>} known
+ * @returns {Decoding}
+ */
+export function decoding(steps, known) {
+  const inRows = (/** @type {'q' | 'output'} */ name) => {
+    const width = steps[0][name].length;
+    const data = new Float32Array(steps.length * width);
+    steps.forEach((step, t) => data.set(step[name], t * width));
+    return { data, shape: [steps.length, width] };
+  };
+  const output = inRows('output');
+  const differences = new Float32Array(steps.length);
+  let largest = 0;
+  for (let i = 0; i < output.data.length; i++) {
+    largest = Math.max(largest, Math.abs(output.data[i] - known.whole.data[i]));
+    differences[Math.floor(i / output.shape[1])] = largest;
+  }
+  return {
+    ...{ ...known, q: inRows('q'), output, differences },
+    weights: steps.map(({ weights: { data, shape } }, t) => ({ data, shape: [shape[0], t + 1] })),
+  };
+}
+
+/**
  * A causal block that processes one token at a time, with past keys and values in a cache. The
  * block keeps its results. For the next input, it computes only the first changed row and the rows
  * after it.
@@ -64,31 +90,15 @@ export class Decoder {
         // A tensor (H, 1, D) is one row of length H·D, with the heads side by side.
         q: intermediates['self_attn.q'].data,
         output: output.data,
-        weights: { data: weights.data, shape: [weights.shape[0], t + 1] },
+        weights,
       });
     }
-    const inRows = (/** @type {'q' | 'output'} */ name) => {
-      const width = this.#steps[0][name].length;
-      const data = new Float32Array(length * width);
-      this.#steps.forEach((step, t) => data.set(step[name], t * width));
-      return { data, shape: [length, width] };
-    };
-    const output = inRows('output');
-    const whole = this.#layer.forward(x, { attention: { causal: true } }).output;
-    const differences = new Float32Array(length);
-    let largest = 0;
-    for (let i = 0; i < output.data.length; i++) {
-      largest = Math.max(largest, Math.abs(output.data[i] - whole.data[i]));
-      differences[Math.floor(i / dModel)] = largest;
-    }
-    return {
+    return decoding(this.#steps, {
       x,
-      q: inRows('q'),
       keys: joinHeads(this.#cache.keys()),
       values: joinHeads(this.#cache.values()),
-      weights: this.#steps.map(({ weights }) => weights),
-      ...{ output, whole, differences },
-    };
+      whole: this.#layer.forward(x, { attention: { causal: true } }).output,
+    });
   }
 
   dispose() {

@@ -31,6 +31,8 @@ export const texts = {
   },
   /** @param {{ layer: number, layers: number }} given */
   layer: ({ layer, layers }) => `This is layer ${layer} of ${layers} in your model.`,
+  /** Replaces the text about the stages of a head. @type {undefined | (() => string[] | null)} */
+  stages: undefined,
   noNext: {
     bidirectional:
       'Your model looks both ways: each token has already seen the ones after it, so there is no next token for it to predict. It was trained to fill in hidden words.',
@@ -105,6 +107,7 @@ export const partTexts = {
     `Your model itself multiplies scores by ${scale} in this layer.`,
   softcap: (/** @type {number} */ cap) =>
     `Here the scores are not capped; your model caps them at ${cap}.`,
+  noBias: 'Here the bias that your model adds to scores is left out.',
   schemes: {
     inUse: 'your model’s own',
     /** @param {{ layer: number, head: number, heads: number }} given */

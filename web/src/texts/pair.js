@@ -1,4 +1,4 @@
-import { positionNames } from './own.js';
+import { partTexts, positionNames } from './own.js';
 
 /** @typedef {import('../core/sentence.js').PartName} PartName */
 /** @typedef {{ layer: number, layers: number }} Place */
@@ -38,24 +38,50 @@ const biases = {
   cross: 'Your model does not divide scores by √D.',
 };
 
+const softmax = {
+  self: 'Softmax turns each row of scores into weights. Then each token adds up all values, each multiplied by its weight (O). Y joins and mixes the results of all heads.',
+  cross:
+    'Softmax turns each row of scores into weights. Then each token of the target adds up the values of all tokens of the source, each multiplied by its weight (O). Y joins and mixes the results of all heads.',
+};
+
+/**
+ * The text before the figure of the stages, or null if the page's own text is right.
+ * @param {PartName} part
+ * @param {boolean} bias
+ */
+function stagesOf(part, bias) {
+  if (part === 'cross') {
+    return [
+      'Now step by step, in the order of the pictures. The layer makes queries from X, which has a row for each token of the target. It makes keys and values from E, the output of the encoder, which has a row for each token of the source. The ⊤ only swaps the rows and columns of W_{q}, so that the multiplication fits. A query times a key is a score.',
+      bias
+        ? 'Other models divide scores by √D. Your model does not: its queries and keys were trained without the division. No mask removes pairs, because every token of the target may look at the whole source.'
+        : 'Scores are divided by √D (the map looks the same: its scale shrinks, too). No mask removes pairs, because every token of the target may look at the whole source.',
+      softmax.cross,
+    ];
+  }
+  if (!bias) return null;
+  return [
+    'Now step by step, in the order of the pictures. The layer makes queries, keys and values from X. The ⊤ only swaps the rows and columns of W_{q}, so that the multiplication fits. A query times a key is a score.',
+    'Other models divide scores by √D. Your model does not: its queries and keys were trained without the division. It adds a learned number to each score, which depends on the distance, and a mask removes pairs.',
+    softmax.self,
+  ];
+}
+
 const inside = {
   walk: 'Your model is not made of layers that the page can take apart.',
-  scale:
-    'This figure computes scores from queries and keys alone. It does not support models with an encoder and a decoder.',
   edit: 'This figure changes a projection of a model with one stack of layers. Your model has an encoder and a decoder.',
   shuffle:
     'This figure shuffles the sentence of a model with one stack of layers. Your model has an encoder and a decoder.',
   loss: 'Your model predicts a target, not the sentence of this page, so it has no loss on this sentence.',
   schemes:
     'This comparison uses the projections of a model with one stack of layers. Choose other projections above to compare encodings.',
-  block:
-    'This figure draws the block of a model with one stack of layers. A block of your model’s decoder has cross attention, too, which the figure does not draw.',
   change:
     'The page cannot cut arcs, silence parts or compare sentences in a model with an encoder and a decoder.',
   lens: 'These figures need a model with one stack of layers. Your model has an encoder and a decoder.',
-  cache:
-    'This figure supports models with one stack of layers. Your model’s decoder has a second cache, with the keys and values of the source.',
 };
+
+const block =
+  'A block of your model’s decoder has cross attention, too, which this figure does not draw. Choose the encoder as the attention to draw, and the figure shows a block of your model’s encoder.';
 
 /** Texts about a reader's model with an encoder and a decoder. */
 export const pairTexts = {
@@ -90,6 +116,12 @@ export const pairTexts = {
     whose: (layer, head) => whoseOf(part(), layer, head),
     /** @param {Place} place */
     layer: (place) => [layerOf(part(), place), ...(bias ? [biases[part()]] : [])].join(' '),
+    stages: () => stagesOf(part(), bias),
+    /** Notes of the figures of a block of the encoder, and of the decoder's cache. */
+    block: (/** @type {Parameters<typeof partTexts.block>[0]} */ of) =>
+      [partTexts.block(of), ...(bias ? [biases.encoder] : [])].join(' '),
+    cache: (/** @type {Parameters<typeof partTexts.cache>[0]} */ of) =>
+      [partTexts.cache(of), ...(bias ? [biases.decoder] : [])].join(' '),
   }),
   /**
    * The parts of the page that do not support the model, with the reasons.
@@ -100,6 +132,9 @@ export const pairTexts = {
     part === 'cross'
       ? {
           ...inside,
+          block,
+          cache:
+            'The keys and values of cross attention come from the source. They are computed once and do not grow while the target is written. Choose the decoder as the attention to draw, and this figure shows the cache of its self-attention.',
           opening:
             'Cross attention connects two texts, the target and the source, so it cannot be drawn as arcs above one sentence. The chapter on self-attention draws it as a matrix and as lines.',
           pipeline:
@@ -110,7 +145,9 @@ export const pairTexts = {
       : part === 'encoder'
         ? {
             ...inside,
+            cache:
+              'The encoder looks both ways. Each new token changes all its rows, so nothing can be kept in a cache. Choose the decoder as the attention to draw, and this figure shows the cache of its self-attention.',
             next: 'The encoder predicts nothing. Choose the decoder as the attention to draw, and this figure shows what your model predicts for the target.',
           }
-        : inside,
+        : { ...inside, block },
 };

@@ -112,5 +112,7 @@ export const texts = {
   coming: (/** @type {number} */ done, /** @type {number} */ all) =>
     `${done} of ${all} layers have been read.`,
   problem: (/** @type {string} */ why) => `The heads could not be computed: ${why}`,
+  noProgram:
+    'This figure offers no program, because the model has an encoder and a decoder. The figure of a single head offers one.',
   legend: 'weight, logarithmic',
 };

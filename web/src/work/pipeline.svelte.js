@@ -163,9 +163,9 @@ export class Pipeline {
    * @param {number} [most] number of tokens
    */
   ofFirst(most) {
-    const { tokens, ids, rotary, own } = this.#given;
+    const { tokens, ids, rotary, own, pair } = this.#given;
     return {
-      ...{ ...pick(this.#given, [...sentence, 'norm', 'head']), rotary, own },
+      ...{ ...pick(this.#given, [...sentence, 'norm', 'head']), rotary, own, pair },
       ...{ tokens: tokens.slice(0, most), ids: ids.slice(0, most) },
     };
   }

@@ -1,5 +1,8 @@
 // The reader's encoder–decoder model in its own worker.
 
+import { Block } from '../../core/block.js';
+import { decoding } from '../../core/decode.js';
+import { exclusionOf } from '../../core/exclusion.js';
 import { joinHeads } from '../../core/heads.js';
 import { matrixOf } from '../../drawing/matrix.js';
 import { checkRows } from './checkRows.js';
@@ -172,6 +175,76 @@ export class EncoderDecoder {
         projections: projectionsOf(this.#model, described, prefix, head),
       },
     };
+  }
+
+  /** Every matrix of a layer of the encoder. @param {Given} given */
+  block({ ids, layer, head, ...settings }) {
+    return this.#block(ids, layer).forward(null, exclusionOf(settings, ids.length), head);
+  }
+
+  /** The parameters of a layer of the encoder. @param {{ layer: number }} given */
+  parameters({ layer }) {
+    return { parameters: this.#block([], layer).parameters() };
+  }
+
+  /** @param {readonly number[]} ids @param {number} layer */
+  #block(ids, layer) {
+    const prefix = `encoder.layers.${layer}.`;
+    const { description, positions } = /** @type {any} */ (this.facts.parts).encoder;
+    const parameter = (/** @type {string} */ name) => this.#model.parameter(prefix + name);
+    const parameterNames = () =>
+      this.#model
+        .parameterNames()
+        .filter((name) => name.startsWith(prefix))
+        .map((name) => name.slice(prefix.length));
+    const forward = (/** @type {unknown} */ _, /** @type {any} */ { attention, intermediates }) => {
+      const names = intermediates.map((/** @type {string} */ name) => prefix + name);
+      const { intermediates: shown } = this.#model.encode([...ids], {
+        ...{ attention, intermediates: names },
+      });
+      return {
+        intermediates: Object.fromEntries(
+          intermediates.map((/** @type {string} */ name) => [name, shown[prefix + name]]),
+        ),
+      };
+    };
+    return new Block(
+      /** @type {any} */ ({ forward, parameter, parameterNames }),
+      description.layers[layer],
+      { hasBias: positions === 'bias' },
+    );
+  }
+
+  /**
+   * Runs a layer of the decoder token by token with a cache.
+   * @param {{ pair: Pair, ids: number[], layer: number }} given
+   */
+  decode({ pair, ids, layer }) {
+    const prefix = `decoder.layers.${layer}.`;
+    const memory = this.#memory(pair.source.ids);
+    /**
+     * @param {number[]} ids
+     * @param {Tensor | import('attn').DecodingState} memory
+     * @param {string[]} names
+     */
+    const run = (ids, memory, names) => {
+      const { intermediates } = this.#model.decode(ids, memory, {
+        ...{ needLogits: false, intermediates: names.map((name) => prefix + name) },
+      });
+      return names.map((name) => intermediates[prefix + name]);
+    };
+    const state = this.#model.start(memory);
+    const [x, keys, values, whole] = run(ids, memory, [
+      ...['resid_pre', 'self_attn.k', 'self_attn.v', 'output'],
+    ]);
+    const steps = ids.map((id) => {
+      const [q, weights, output] = run([id], state, [
+        ...['self_attn.q', 'self_attn.weights', 'output'],
+      ]);
+      return { q: q.data, weights, output: output.data };
+    });
+    state.dispose();
+    return decoding(steps, { x, keys: joinHeads(keys), values: joinHeads(values), whole });
   }
 
   /**

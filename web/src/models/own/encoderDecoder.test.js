@@ -158,6 +158,52 @@ for (const [name, size, positions] of /** @type {[string, number, string][]} */ 
       }
     }
 
+    // A block of the encoder has the recorded weights, and softmax of its scores gives them.
+    const inEncoder = { ...source, layer: 1, pair: { part: 'encoder', source, target } };
+    const block = own.block(givenOf({ ...inEncoder, head: 1 }));
+    const { layers: described } = parts.encoder.description;
+    assert.equal(block.heads, described[1].numHeads);
+    for (let head = 0; head < described[1].numHeads; head++) {
+      const { data, rows, columns } = matrixOf(want('encoder_weights.1'), head);
+      const id = `weights${head}`;
+      near(block.stages[id], { data, shape: [rows, columns] }, `block, head ${head}`);
+      for (let row = 0; row < rows; row++) {
+        const scores = block.scores[id].data.subarray(row * columns, (row + 1) * columns);
+        const powers = scores.map((score) => Math.exp(score));
+        const sum = powers.reduce((total, power) => total + power, 0);
+        const weights = { data: powers.map((power) => power / sum), shape: [columns] };
+        const recorded = data.subarray(row * columns, (row + 1) * columns);
+        near(weights, { data: recorded, shape: [columns] }, `block, scores of head ${head}`);
+      }
+    }
+    assert.deepEqual(block.stages.sum2.shape, [source.ids.length, own.facts.dModel]);
+    assert.deepEqual(own.parameters({ layer: 1 }).parameters.q.shape, [
+      described[1].numHeads * described[1].headDim,
+      own.facts.dModel,
+    ]);
+
+    // Token by token with a cache, a layer of the decoder gives the same as in one pass.
+    const run = own.decode({
+      pair: { part: 'decoder', source, target },
+      ids: target.ids,
+      layer: 1,
+    });
+    assert.ok(Math.max(...run.differences) < 2e-5, `${run.differences}`);
+    const self = want('self_weights.1');
+    const [numHeads, length] = self.shape;
+    assert.equal(run.weights.length, length);
+    run.weights.forEach(({ data, shape }, step) => {
+      assert.deepEqual(shape, [numHeads, step + 1]);
+      data.forEach((weight, i) => {
+        const [head, key] = [Math.floor(i / (step + 1)), i % (step + 1)];
+        assert.ok(Math.abs(weight - self.data[(head * length + step) * length + key]) < 2e-5);
+      });
+    });
+    const { headDim } = parts.decoder.description.layers[1];
+    for (const each of [run.q, run.keys, run.values]) {
+      assert.deepEqual(each.shape, [length, numHeads * headDim]);
+    }
+
     const given = givenOf({ ...source, pair: { part: 'encoder', source, target } });
     const progress = [...wall(own.reader(given), given)];
     const layers = progress.flatMap((each) => (each && 'found' in each ? [each] : []));

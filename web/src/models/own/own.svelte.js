@@ -28,6 +28,11 @@ const programs = [
   ...['lossCode', 'nextWordCode', 'silenceCode', 'stagesCode', 'wallCode'],
 ];
 
+/** The programs for models with an encoder and a decoder. */
+const pairPrograms = [
+  ...['attentionCode', 'decoderCacheCode', 'encoderBlockCode', 'nextWordCode', 'stagesCode'],
+];
+
 /** Id of the reader's last model. */
 let last = 0;
 
@@ -70,7 +75,13 @@ export class Own {
     };
     const own = { ...texts, place: texts.places[positions], parts };
     const two = pairTexts.of(() => settings.part, positions === 'bias');
-    this.texts = facts.parts ? { ...own, ...two, parts: { ...parts, whose: two.whose } } : own;
+    this.texts = facts.parts
+      ? {
+          ...own,
+          ...two,
+          parts: { ...parts, whose: two.whose, block: two.block, cache: two.cache },
+        }
+      : own;
   }
 
   /** The facts about the part of the model that figures show. */
@@ -268,8 +279,8 @@ export class Own {
 
   /** @type {Model['code']} */
   code(_, name, given) {
-    return programs.includes(name) && !this.hasTarget
-      ? { load: () => import('./ownPrograms.js'), of: (all) => all[name](given, this.facts) }
+    return (this.hasTarget ? pairPrograms : programs).includes(name)
+      ? { load: () => import('./ownPrograms.js'), of: (all) => all[name](given, this.part) }
       : undefined;
   }
 

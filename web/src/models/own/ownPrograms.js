@@ -23,7 +23,16 @@ import { cxx, double, js } from '../../programs/writers.js';
  * @typedef {import('./ownServer.js').Facts} Facts
  * @typedef {import('../../programs/print.js').Call} Call
  * @typedef {import('../../core/sentence.js').Given} Given
+ * @typedef {Given & { pair: import('../../core/sentence.js').Pair }} Paired
  */
+
+/**
+ * True if the model has an encoder and a decoder.
+ * @template {Pick<Given, 'pair'>} T
+ * @param {T} given
+ * @returns {given is T & Paired}
+ */
+const hasPair = (given) => given.pair !== undefined;
 
 /**
  * The words appear in a comment, and a backslash at the comment's end would continue it on the next
@@ -44,29 +53,107 @@ function printOwn(name, rows, columns, calls) {
   return { javascript, cpp };
 }
 
+const findFiles = `const { openAsBlob, readdirSync } = await import('node:fs');
+const files = {};
+for (const name of readdirSync('.')) {
+  if (/\\.safetensors(\\.index\\.json)?$|^config\\.json$/.test(name)) files[name] = await openAsBlob(name);
+}`;
+
+/**
+ * Defines the ids of tokens, and their number.
+ * @param {string} name
+ * @param {string} length
+ * @param {{ ids: readonly number[], tokens: readonly string[] }} of
+ * @returns {Call[]}
+ */
+const defineTokens = (name, length, { ids, tokens }) => [
+  { javascript: `\n// ${words(tokens)}`, cpp: `\n// ${words(tokens)}` },
+  list(name, ids),
+  {
+    javascript: `const ${length} = ${name}.length;`,
+    cpp: `const std::int64_t ${length} = ${ids.length};`,
+  },
+];
+
 /**
  * The calls with which each program begins. They define `model`, `ids` and `n`.
  * @param {Pick<Given, 'ids' | 'tokens'>} given
  * @param {'' | 'const '} [fixed] `const ` if the program does not replace the model
  * @returns {Call[]}
  */
-const beginning = ({ ids, tokens }, fixed = 'const ') => [
+const beginning = (given, fixed = 'const ') => [
   {
-    javascript: `const { openAsBlob, readdirSync } = await import('node:fs');
-const files = {};
-for (const name of readdirSync('.')) {
-  if (/\\.safetensors(\\.index\\.json)?$|^config\\.json$/.test(name)) files[name] = await openAsBlob(name);
-}
-const model = await attn.loadModel(files);
-
-// ${words(tokens)}`,
-    cpp: `${fixed}attn::LanguageModel model = attn::load_language_model(".");
-
-// ${words(tokens)}`,
+    javascript: `${findFiles}
+const model = await attn.loadModel(files);`,
+    cpp: `${fixed}attn::LanguageModel model = attn::load_language_model(".");`,
   },
-  list('ids', ids),
-  { javascript: 'const n = ids.length;', cpp: `const std::int64_t n = ${ids.length};` },
+  ...defineTokens('ids', 'n', given),
 ];
+
+/**
+ * The calls with which each program for a model with an encoder and a decoder begins. They define
+ * `model`, `source` and `m`. Unless the program is about the encoder alone, they also define the
+ * encoder's output, `memory`, and the target, `ids` and `n`.
+ * @param {Paired} given
+ * @returns {Call[]}
+ */
+const beginningOfPair = ({ ids, tokens, pair: { part, source } }) => [
+  {
+    javascript: `${findFiles}
+const model = await attn.loadEncoderDecoder(files);`,
+    cpp: 'const attn::EncoderDecoderModel model = attn::load_encoder_decoder(".");',
+  },
+  ...defineTokens('source', 'm', part === 'encoder' ? { ids, tokens } : source),
+  {
+    cpp: `std::vector<float> encoded(m * model.d_model());
+const attn::Tensor memory(encoded.data(), {m, model.d_model()});`,
+  },
+  ...(part === 'encoder'
+    ? [{ javascript: 'const n = m;', cpp: 'const std::int64_t n = m;' }]
+    : [
+        {
+          javascript: 'const { memory } = model.encode(source);',
+          cpp: 'model.encode(attn::IdView(source.data(), {m}), memory);',
+        },
+        ...defineTokens('ids', 'n', { ids, tokens }),
+      ]),
+];
+
+/**
+ * The calls that store a stage of a layer's attention in the variable `shown`, for the part of the
+ * model that figures show.
+ * @param {Paired} given
+ * @param {string} stage
+ * @returns {Call[]}
+ */
+function captureInPair(given, stage) {
+  const { layer, pair } = given;
+  const { lines, javascript, cpp } = exclusion(given, given.ids.length);
+  const stack = pair.part === 'encoder' ? 'encoder' : 'decoder';
+  const attention = pair.part === 'cross' ? 'multihead_attn.' : 'self_attn.';
+  const name = `${stack}.layers.${layer}.${stage.replace('self_attn.', attention)}`;
+  const [intermediates, shown] = [[`'${name}'`], '&intermediates'];
+  const masked = pair.part === 'cross' ? {} : { selfAttention: javascript };
+  return [
+    ...beginningOfPair(given),
+    lines,
+    stack === 'encoder'
+      ? {
+          javascript: js`const { intermediates } = model.encode(source, ${{ intermediates, attention: javascript }});`,
+          cpp: cxx`attn::Intermediates intermediates({"${name}"});
+model.encode(attn::IdView(source.data(), {m}), memory, ${{ attention: cpp, intermediates: shown }});`,
+        }
+      : {
+          javascript: js`const { intermediates } = model.decode(ids, memory, ${{ needLogits: false, intermediates, ...masked }});`,
+          cpp: cxx`attn::Intermediates intermediates({"${name}"});
+model.decode(attn::IdView(ids.data(), {n}), memory, {}, ${{ ...(pair.part === 'cross' ? {} : { selfAttention: cpp }), intermediates: shown }});`,
+        },
+    {
+      javascript: `const shown = intermediates['${name}'].data;`,
+      cpp: `const float* const shown = intermediates["${name}"].data();`,
+    },
+  ];
+}
 
 /**
  * The options of a forward pass, and the lines that must precede it in the program. The options
@@ -96,6 +183,7 @@ function passing(given) {
  * @returns {Call[]}
  */
 function capture(given, stage, change) {
+  if (hasPair(given)) return captureInPair(given, stage);
   const { lines, javascript, cpp } = passing(given);
   const name = `encoder.layers.${given.layer}.${stage}`;
   const options = { needLogits: false, intermediates: [`'${name}'`], ...javascript };
@@ -136,7 +224,8 @@ const whole = (calls, { dModel: columns }) =>
   ]);
 
 /** Prints the weights of a head. @param {Given} given */
-export const attentionCode = (given) => oneHead(capture(given, 'self_attn.weights'), given, 'n');
+export const attentionCode = (given) =>
+  oneHead(capture(given, 'self_attn.weights'), given, given.pair?.part === 'cross' ? 'm' : 'n');
 
 /**
  * Prints the output of a head before the heads are joined.
@@ -158,25 +247,36 @@ export const encoderBlockCode = (given, facts) => whole(capture(given, 'output')
  * @param {Facts} facts
  */
 export function decoderCacheCode(given, { dModel }) {
-  const name = `encoder.layers.${given.layer}.output`;
+  const isPair = hasPair(given);
+  const name = `${isPair ? 'decoder' : 'encoder'}.layers.${given.layer}.output`;
+  const [make, step, makeInCpp, stepInCpp] = isPair
+    ? [
+        ...['const state = model.start(memory);', 'model.decode([id], state, {\n    ...{ '],
+        ...['attn::TransformerDecoderState state = model.start(memory);'],
+        'model.decode(attn::IdView(&id, {1}), {}, {}, {.state = &state, .intermediates = &shown});',
+      ]
+    : [
+        ...['const caches = model.makeCaches();', 'model.forward([id], {\n    ...{ caches, '],
+        ...['std::vector<attn::KeyValueCache> caches = model.make_caches();'],
+        'model.forward(attn::IdView(&id, {1}), {}, {.caches = caches, .intermediates = &shown});',
+      ];
   return printOwn('output', 'n', dModel, [
-    ...beginning(given),
+    ...(isPair ? beginningOfPair(given) : beginning(given)),
     {
       javascript: `
-const caches = model.makeCaches();
+${make}
 const output = { data: new Float32Array(n * ${dModel}), shape: [n, ${dModel}] };
 ids.forEach((id, i) => {
-  const { intermediates } = model.forward([id], {
-    ...{ caches, needLogits: false, intermediates: ['${name}'] },
+  const { intermediates } = ${step}needLogits: false, intermediates: ['${name}'] },
   });
   output.data.set(intermediates['${name}'].data, i * ${dModel});
 });`,
       cpp: `
-std::vector<attn::KeyValueCache> caches = model.make_caches();
+${makeInCpp}
 std::vector<float> output;
 for (const std::int64_t id : ids) {
   attn::Intermediates shown({"${name}"});
-  model.forward(attn::IdView(&id, {1}), {}, {.caches = caches, .intermediates = &shown});
+  ${stepInCpp}
   const float* const row = shown["${name}"].data();
   output.insert(output.end(), row, row + ${dModel});
 }`,
@@ -261,6 +361,17 @@ export function nextWordCode({ at = Infinity, temperature, topK, ...given }, { d
   const [ids, tokens] = [given.ids.slice(0, at + 1), given.tokens.slice(0, at + 1)];
   const kept = Math.min(topK || vocabSize, vocabSize);
   const shown = Math.min(10, kept);
+  if (hasPair(given)) {
+    return printOwn('candidates', shown, 2, [
+      ...beginningOfPair({ ...given, ids, tokens }),
+      {
+        javascript: 'const logits = model.decode(ids, memory, { numLogits: 1 }).logits.data;',
+        cpp: `std::vector<float> logits(${vocabSize});
+model.decode(attn::IdView(ids.data(), {n}), memory, attn::Tensor(logits.data(), {1, ${vocabSize}}));`,
+      },
+      candidates({ temperature, kept, shown }),
+    ]);
+  }
   return printOwn('candidates', shown, 2, [
     ...beginning({ ids, tokens }),
     {

@@ -115,6 +115,75 @@ test('the programs for a model that generates text agree with each other and wit
   assert.ok(Math.abs(printed.wall[heads + 2] - share) < 2e-5);
 });
 
+for (const folder of ['t5', 'marian']) {
+  test(`the programs for ${folder} print what PyTorch computed for each part of it`, async (t) => {
+    const read = (/** @type {string} */ file) =>
+      readFileSync(new URL(`${folder}/${file}`, recorded));
+    const attn = await load({ threads: 1, models: true });
+    const file = new attn.Safetensors(read('expected.safetensors'));
+    const wordsOf = (/** @type {string} */ key) => {
+      const ids = Array.from(file.read(key).data);
+      return { ids, tokens: ids.map((id) => `t${id}`), total: ids.length };
+    };
+    const [source, target] = [wordsOf('ids'), wordsOf('targets')];
+    const files = {
+      'model.safetensors': read('model.safetensors'),
+      'config.json': read('config.json'),
+    };
+    const { encoderLayers, decoderLayers, vocabSize } = await attn.describeEncoderDecoder(files);
+    const model = await attn.loadEncoderDecoder(files);
+    const { memory, intermediates } = model.encode(source.ids, {
+      intermediates: ['encoder.layers.0.output'],
+    });
+    const name = 'decoder.layers.1.multihead_attn.head_output';
+    const decoded = model.decode(target.ids, memory, {
+      intermediates: ['decoder.layers.1.output', name],
+    });
+    const logits = file.read('logits').data.slice(-vocabSize);
+    const powers = logits.map((logit) => Math.exp(logit));
+    const likeliest = Math.max(...powers) / powers.reduce((sum, power) => sum + power, 0);
+    const head = 1;
+    const ofHead = (/** @type {import('attn').Tensor} */ { data, shape: [heads] }) =>
+      data.subarray((head * data.length) / heads, ((head + 1) * data.length) / heads);
+    /** @type {[string, import('../../core/sentence.js').PartName, number, ArrayLike<number>][]} */
+    const all = [
+      ['attentionCode', 'encoder', 1, ofHead(file.read('encoder_weights.1'))],
+      ['attentionCode', 'decoder', 1, ofHead(file.read('self_weights.1'))],
+      ['attentionCode', 'cross', 1, ofHead(file.read('cross_weights.1'))],
+      ['stagesCode', 'cross', 1, ofHead(decoded.intermediates[name])],
+      ['decoderCacheCode', 'decoder', 1, decoded.intermediates['decoder.layers.1.output'].data],
+      ['encoderBlockCode', 'encoder', 0, intermediates['encoder.layers.0.output'].data],
+      ['nextWordCode', 'decoder', 1, [likeliest]],
+    ];
+    for (const language of /** @type {const} */ (['javascript', 'cpp'])) {
+      const skip = await reasonToSkip(language);
+      if (skip) {
+        t.diagnostic(skip);
+        continue;
+      }
+      for (const [code, part, layer, want] of all) {
+        const layers = part === 'encoder' ? encoderLayers : decoderLayers;
+        const words = part === 'encoder' ? source : target;
+        const given = /** @type {any} */ ({
+          ...{ ...noMasks, ...words, layer, head, heads: layers[0].numHeads },
+          ...{ causal: part === 'decoder', pair: { part, source, target } },
+          ...{ temperature: 1, topK: 0 },
+        });
+        const { dModel } = layers[0];
+        const facts = { description: { layers, vocabSize }, dModel };
+        const program = /** @type {any} */ (programs)[code](given, facts)[language];
+        const printed = (await run(language, program, files)).flat();
+        const got = code === 'nextWordCode' ? [printed[1]] : printed;
+        const where = `${code}, ${part}, ${language}`;
+        assert.equal(got.length, want.length, where);
+        got.forEach((value, i) =>
+          assert.ok(Math.abs(value - want[i]) < 2e-5, `${where}, ${i}: ${value} for ${want[i]}`),
+        );
+      }
+    }
+  });
+}
+
 test('programs pass the token types of a pair of sentences', async (t) => {
   const read = (/** @type {string} */ file) => readFileSync(new URL(`bert/${file}`, recorded));
   const attn = await load({ threads: 1 });

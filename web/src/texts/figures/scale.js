@@ -16,9 +16,9 @@ export const undivided = 'nothing';
 export const weight = 'attention weight';
 /** @param {number} head @param {string} by */
 export const divided = (head, by) => `head ${head + 1}, scores divided by ${by}`;
-/** @param {{ head: number, by: string, tokens: number }} of */
-export const label = ({ head, by, tokens }) =>
-  `Attention weights of head ${head + 1}, scores divided by ${by}, ${tokens} queries by ${tokens} keys`;
+/** @param {{ head: number, by: string, tokens: number, keys: number }} of */
+export const label = ({ head, by, tokens, keys }) =>
+  `Attention weights of head ${head + 1}, scores divided by ${by}, ${tokens} queries by ${keys} keys`;
 export const sentence = (/** @type {number} */ head) =>
   `your sentence, head ${head + 1}: means over all rows`;
 export const by = 'scores divided by';
