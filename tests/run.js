@@ -145,6 +145,8 @@ const kSuites = {
     // one more file at a time than there are cores.
     ...nodeTest(['tests/browser'], {
       build: simd128Site,
+      // This module needs npm packages, which may not be installed yet.
+      share: () => import('./browser/site.js').then(({ shareBrowser }) => shareBrowser()),
       parallel: availableParallelism() + 1,
     }),
   },

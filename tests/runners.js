@@ -145,6 +145,8 @@ function countGoogleTests(folder, hasFailed) {
  * @param {object} [options]
  * @param {(env: Environment) => Promise<unknown>} [options.build]  builds what the tests need
  * @param {Environment} [options.env]
+ * @param {() => Promise<{ env: Environment, close: () => Promise<void> }>} [options.share]  starts
+ *   a program that the test files share
  * @param {number} [options.parallel]  number of files that run at a time
  * @returns {{ folders: string[], run: Run }}
  */
@@ -152,7 +154,7 @@ export function nodeTest(
   folders,
   // By default Node reserves one core, so on a two-core machine it would run the files one at a
   // time.
-  { build, env: more, parallel = availableParallelism() } = {},
+  { build, env: more, share, parallel = availableParallelism() } = {},
 ) {
   /** @type {Run} */
   const run = async (update, commonEnv, files) => {
@@ -161,6 +163,7 @@ export function nodeTest(
     const name = folders[0].replaceAll('/', '-');
     const report = join(makeReportFolder(name), 'spec.txt');
     let counts = { passed: 0, failed: 0, skipped: 0 };
+    const shared = await share?.();
     const { hasFailed, output } = await outcomeOf(
       process.execPath,
       [
@@ -171,13 +174,14 @@ export function nodeTest(
         ...['--test-reporter=spec', `--test-reporter-destination=${report}`],
         ...(files.length > 0 ? files : folders.flatMap(testFilesIn)),
       ],
-      env,
+      { ...env, ...shared?.env },
       (line) => {
         if (!line.startsWith('{')) return;
         counts = JSON.parse(line);
         update(`${counts.passed + counts.failed + counts.skipped} tests`);
       },
     );
+    await shared?.close();
     if (hasFailed && counts.failed === 0) counts.failed = 1;
     return { ...counts, output: hasFailed ? failuresOf(report, output) : '' };
   };

@@ -16,7 +16,7 @@ const host = createServer(({ url = '' }, response) => {
   response.end(`<!doctype html><title>host</title>${decodeURIComponent(url.slice(2))}`);
 });
 before(async () => {
-  site = await openSite('/', { 'Access-Control-Allow-Origin': '*' });
+  site = await openSite('/', { 'Access-Control-Allow-Origin': '*' }, { ownBrowser: true });
   await new Promise((resolve) => host.listen(0, '127.0.0.1', () => resolve(undefined)));
 });
 after(async () => {

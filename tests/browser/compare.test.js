@@ -1,12 +1,11 @@
 // Tests the figure that compares two sentences.
 
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { gpt2, open } from './ownModel.js';
-import { becomes, matches, openTestSite, overflow, settled, unfold } from './site.js';
+import { becomes, contentOf, matches, openTestSite, overflow, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -68,7 +67,7 @@ test('an exported picture quotes both sentences', async () => {
       .getByRole('button', { name: 'SVG', exact: true })
       .click(),
   ]);
-  const text = await readFile(await download.path(), 'utf8');
+  const text = (await contentOf(download)).toString();
   assert.match(text, /“the lady sat by” · /);
   assert.match(text, / · compare with “the king sat by” · /);
 });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 
 import { maxAbsDifference, sinusoidalEncoding, sinusoidalEncodingAt } from './reference.js';
 import {
   becomes,
+  contentOf,
   heatmap,
   matches,
   numberOf,
@@ -267,7 +267,7 @@ test('the curves are drawn on the same axes, and saved alone', async () => {
       .click(),
   ]);
   assert.equal(download.suggestedFilename(), 'encoding-heatmap-curves.svg');
-  const svg = (await readFile(await download.path())).toString();
+  const svg = (await contentOf(download)).toString();
   assert.match(svg, /aria-label="column 6"/);
   assert.doesNotMatch(svg, /in binary/);
 });

@@ -14,7 +14,7 @@ import {
 
 /** @import { Page } from 'playwright-core' */
 
-const site = await openTestSite('/a/folder/');
+const site = await openTestSite('/a/folder/', {}, { ownBrowser: true });
 
 const weights = '#at=self-attention.weights&text=man+bites+dog';
 

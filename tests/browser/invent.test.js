@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { becomes, heatmap, openTestSite, overflow, readValues, unfold } from './site.js';
+import { becomes, contentOf, heatmap, openTestSite, overflow, readValues, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -123,7 +122,7 @@ test('an invented encoding wins a race against no encoding, and its result can b
   await race.getByRole('button', { name: /^Export/ }).click();
   const saved = page.waitForEvent('download');
   await race.getByRole('button', { name: /PNG/ }).first().click();
-  assert.ok((await readFile(await (await saved).path())).length > 10_000);
+  assert.ok((await contentOf(await saved)).length > 10_000);
   await race.getByRole('link', { name: 'Change the formula' }).click();
   const top = () =>
     page.locator(yours).evaluate((card) => Math.round(card.getBoundingClientRect().top));

@@ -22,7 +22,7 @@ let context;
 
 before(async () => {
   // The folder's name contains characters that have a special meaning in regular expressions.
-  site = await openSite('/a.folder+/of(a)host/');
+  site = await openSite('/a.folder+/of(a)host/', {}, { ownBrowser: true });
   nextVersion = anotherVersion();
 });
 after(async () => {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 
 import { load } from 'attn';
@@ -8,7 +7,16 @@ import { colourMaps, colourOf } from '../../web/src/drawing/colour.js';
 import { pool, queries } from '../../web/src/figures/pooling/pooling.js';
 import { parseSettings } from '../../web/src/state/url.js';
 import { attentionPooling } from './reference.js';
-import { becomes, heatmap, matches, numberOf, openTestSite, readValues, settled } from './site.js';
+import {
+  becomes,
+  contentOf,
+  heatmap,
+  matches,
+  numberOf,
+  openTestSite,
+  readValues,
+  settled,
+} from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -136,7 +144,7 @@ test('an exported picture has no hints that only work on the page', async () => 
   await figure.getByRole('button', { name: /^Export/ }).click();
   const download = page.waitForEvent('download');
   await figure.getByRole('button', { name: 'SVG', exact: true }).click();
-  const svg = await readFile(await (await download).path(), 'utf8');
+  const svg = (await contentOf(await download)).toString();
   assert.match(svg, /aria-label="a point"/);
   assert.doesNotMatch(svg, /drag it/);
 });

@@ -72,17 +72,42 @@ export async function serveSite(folder = '/', beside = {}, headers = {}) {
   return { server, origin: `http://127.0.0.1:${address.port}`, deploy };
 }
 
+const launchOptions = () => ({
+  executablePath: process.env.CHROMIUM || findChromium(),
+  args: chromiumFlags,
+});
+
 /**
- * Starts a browser, and a static server that serves web/dist at the path `folder`.
+ * Starts the browser that the test files of a suite share. Each file connects to it with the
+ * returned environment variable. Chromium quits when this process ends, however it ends.
+ */
+export async function shareBrowser() {
+  const server = await chromium.launchServer({ ...launchOptions(), host: '127.0.0.1' });
+  return { env: { ATTN_BROWSER: server.wsEndpoint() }, close: () => server.close() };
+}
+
+/**
+ * Connects to the suite's browser. Starts a browser if there is none, as in
+ * `node --test tests/browser/page.test.js`.
+ */
+async function openBrowser() {
+  const endpoint = process.env.ATTN_BROWSER;
+  if (!endpoint) return chromium.launch(launchOptions());
+  return chromium.connect(endpoint).catch((cause) => {
+    throw new Error('The browser that the test files share has quit.', { cause });
+  });
+}
+
+/**
+ * Opens a browser, and starts a static server that serves web/dist at the path `folder`.
  * @param {string} [folder] with leading and trailing slashes
  * @param {Record<string, string>} [headers] sent with each file
+ * @param {{ ownBrowser?: boolean }} [options] `ownBrowser`: starts a browser instead of sharing the
+ *   suite's. Tests that copy need one, because a browser has only one clipboard
  */
-export async function openSite(folder = '/', headers = {}) {
+export async function openSite(folder = '/', headers = {}, { ownBrowser = false } = {}) {
   const { server, origin, deploy } = await serveSite(folder, {}, headers);
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM || findChromium(),
-    args: chromiumFlags,
-  });
+  const browser = ownBrowser ? await chromium.launch(launchOptions()) : await openBrowser();
   return new Site(browser, server, origin, folder, deploy);
 }
 
@@ -287,8 +312,8 @@ export class Site {
   }
 
   /**
-   * Stops the browser and the server. Fails if any page logged a message, threw an error, failed a
-   * request or contacted another origin.
+   * Closes the browser, or the connection to a shared one, and stops the server. Fails if any page
+   * logged a message, threw an error, failed a request or contacted another origin.
    */
   async close() {
     // Closing the browser also cancels pending requests.
@@ -480,6 +505,15 @@ export const numberOf = (text) =>
   text.trim() === ''
     ? NaN
     : Number(text.replaceAll('−', '-').replaceAll(',', '').replace('∞', 'Infinity'));
+
+/**
+ * Reads a downloaded file. A shared browser does not reveal the file's path.
+ * @param {import('playwright-core').Download} download
+ */
+export async function contentOf(download) {
+  const stream = await download.createReadStream();
+  return Buffer.concat(await stream.toArray());
+}
 
 /** @param {Page | Locator} within @param {RegExp} name */
 export const heatmap = (within, name) => within.getByRole('application', { name });

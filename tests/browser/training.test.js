@@ -12,7 +12,7 @@ import { arrival, becomes, heatmap, matches, openTestSite, readValues, unfold } 
 
 /** @import { Page } from 'playwright-core' */
 
-const site = await openTestSite();
+const site = await openTestSite('/', {}, { ownBrowser: true });
 
 /** @param {Page} page */
 const figure = (page) => page.locator('#training-run');
