@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 int main(int argc, char** argv) {
@@ -46,13 +47,32 @@ int main(int argc, char** argv) {
     for (std::size_t l = 0; l < model.encoder().layers().size(); ++l) {
       cut.knock_out("encoder.layers." + std::to_string(l) + ".self_attn", {}, last, 0);
     }
+
+    // Does it depend on the first head? Silence the head: it gives its mean over all tokens.
+    attn::Interventions silence;
+    silence.ablate("encoder.layers.0.self_attn.head_output", attn::Ablation::kMean, {.head = 0});
+
+    // What has the first layer's attention brought to the last token? Read another sentence, which
+    // differs in the first token, and patch what this attention adds there into the first sentence.
+    const char* added = "encoder.layers.0.attn_out";
+    std::vector<std::int64_t> other_ids = ids;
+    other_ids[0] = (other_ids[0] + 1) % model.options().vocab_size;
+    attn::Intermediates other({added});
+    model.forward(other_ids, {}, {.intermediates = &other});
+    attn::Interventions patch;
+    patch.patch(added, other[added].select(0, last), {.position = last});
+
     attn::OwnedTensor before({1, model.options().vocab_size}), after = before;
     model.forward(ids, before);
-    model.forward(ids, after, {.interventions = &cut});
     const std::int64_t next = attn::choose_token(attn::ConstTensor(before).select(0, 0));
-    std::printf("logit of token %lld: %.3f, without attention to the first token: %.3f\n",
-                static_cast<long long>(next), static_cast<double>(before(0, next)),
-                static_cast<double>(after(0, next)));
+    std::printf("logit of token %lld: %.3f\n", static_cast<long long>(next),
+                static_cast<double>(before(0, next)));
+    for (const auto& [what, changes] :
+         {std::pair{"without attention to the first token", &cut},
+          std::pair{"without the first head", &silence}, std::pair{"patched", &patch}}) {
+      model.forward(ids, after, {.interventions = changes});
+      std::printf("  %s: %.3f\n", what, static_cast<double>(after(0, next)));
+    }
 
     attn::GenerationOptions options{.max_new_tokens = 10};
     options.sampling = {.temperature = 0.8, .top_k = 40, .random = {.seed = 1}};

@@ -274,10 +274,13 @@ test('example_language_model', async () => {
     copyFileSync(join(recorded, name), join(folder, name));
   }
   const said = withoutTypes(await run('languageModel.js', [], ['gpt2', ...ids.map(String)]));
-  const [family, next, looks, logit, without, writes] = said.split(
-    /next|looks|logit|without the first token|writes/,
+  const [family, next, looks, logit, ...rest] = said.split(
+    /next|looks|logit|without the first token|without head 1|patched|writes/,
   );
-  assert.notDeepEqual(numbersIn(logit), numbersIn(without));
+  const writes = rest.pop() ?? '';
+  // The prediction without the first token, with a silenced head, and with a patched value.
+  assert.equal(rest.length, 3);
+  for (const changed of rest) assert.notDeepEqual(numbersIn(changed), numbersIn(logit));
   assert.match(family, /family gpt2 with 2 layers/);
   const written = numbersIn(writes);
   assert.equal(written.length, 4);
