@@ -1,4 +1,4 @@
-// Silences each head of a trained model. In almost every sequence, the head that costs the most
+// Silences each head of one model with rotary positions. In almost every sequence, the head that costs the most
 // log-probability must be one of the two heads of the induction circuit. The test identifies these
 // heads by what they attend to. The model was trained like a lane of the page. To train it again,
 // which takes some minutes:
