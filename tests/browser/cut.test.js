@@ -117,6 +117,16 @@ test('a cell whose key comes after its query cannot be cut, and a second click u
   await becomes(() => cutsIn(page).count(), 0);
 });
 
+test('Page Up and Page Down move to the first and the last row of a small matrix', async () => {
+  const page = await site.visit(`${link}+lady+was+tired`);
+  const map = figureOf(page).getByRole('application');
+  await map.focus();
+  for (const key of ['Home', 'PageDown', 'Enter']) await page.keyboard.press(key);
+  await matches(async () => (await cutsIn(page).allInnerTexts()).join(), /tired\s*10\s*→/);
+  for (const key of ['PageUp', 'Enter']) await page.keyboard.press(key);
+  await matches(async () => (await cutsIn(page).allInnerTexts()).join(), /the\s*0\s*→/);
+});
+
 test('the figure fits a phone and is accessible', async () => {
   const page = await site.visit(`${link}&cuts=2.1.7.0,0.0.7.6`, {
     viewport: { width: 390, height: 844 },
@@ -148,6 +158,46 @@ test('arcs of a model that the reader opened can be cut', async () => {
   await becomes(() => cutsIn(page).count(), 1);
   await matches(() => cutsIn(page).innerText(), /layer 2, head/);
   await becomes(async () => (await changeIn(page)) !== 0, true);
+});
+
+test('hiding each earlier word shows which words the prediction depends on', async () => {
+  const page = await site.visit(link);
+  const figure = figureOf(page);
+  const list = figure.getByRole('list', { name: 'Changes in the log-probability, by hidden word' });
+  const changes = () =>
+    list
+      .locator('[data-value]')
+      .evaluateAll((all) =>
+        all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.value)),
+      );
+  // The sentence has eight tokens, and the last one cannot be hidden.
+  await becomes(async () => (await changes()).length, 7);
+  const all = await changes();
+  assert.deepEqual(
+    all,
+    all.toSorted((a, b) => Math.abs(b) - Math.abs(a)),
+  );
+  // Choosing a word makes its cuts, which change the log-probability by the number in the list.
+  await list.getByRole('button', { name: /^fire, position 5/ }).click();
+  await becomes(() => cutsIn(page).count(), 2);
+  await becomes(async () => (await changeIn(page)) !== 0, true);
+  const change = await changeIn(page);
+  assert.ok(all.some((each) => Math.abs(each - change) < 1e-4));
+  // The list still shows the model without the reader's cuts.
+  assert.deepEqual(await changes(), all);
+});
+
+test('the first picture and the figure about the next word lead to the figure with cuts', async () => {
+  const page = await site.visit(link.replace('at=transformer.cut&', ''));
+  await page.getByRole('button', { name: 'Which word comes next, and why?' }).click();
+  await becomes(() => changeIn(page), 0);
+  await matches(async () => new URL(page.url()).hash, /at=transformer\.cut/);
+  const other = await site.visit(link.replace('.cut', '.next-word'));
+  await other
+    .locator('#next-word')
+    .getByRole('button', { name: /^Why this word/ })
+    .click();
+  await becomes(() => changeIn(other), 0);
 });
 
 test('silencing each head shows which heads the prediction depends on', async () => {
@@ -264,7 +314,7 @@ test('the parts of a model that the reader opened are silenced one by one, until
     observer.observe(element, { childList: true, subtree: true });
   });
   await start.click();
-  await figure.getByText(`1 of ${parts} parts so far.`).waitFor();
+  await figure.getByText(`1 of ${parts} so far.`).waitFor();
   // The result so far remains, and the model still responds.
   await figure.locator('[data-part="1.layer"]').click();
   await figure.getByText(/with silenced parts\. Its log-probability changes/).waitFor();
