@@ -222,3 +222,30 @@ test('heads are silenced on the wall, and a line says what this changes', async 
   await effect.getByRole('button', { name: 'What else changes' }).click();
   await page.locator('#silence').getByText(`and has ${after} with silenced parts`).waitFor();
 });
+
+test('the heads are sorted by how much silencing each of them changes the prediction', async () => {
+  const page = await site.visit('#v=2&at=self-attention.wall&wallOrder=effect');
+  const wall = page.locator('#wall');
+  const shares = () =>
+    wall
+      .locator('[data-share]')
+      .evaluateAll((all) =>
+        all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.share)),
+      );
+  await wall.locator('[data-done="15"]').waitFor();
+  await becomes(async () => (await shares()).length, 12);
+  await becomes(async () => {
+    const sizes = (await shares()).map(Math.abs);
+    return sizes[0] > 0 && sizes.every((size, i) => i === 0 || size <= sizes[i - 1]);
+  }, true);
+  // The largest change is also the first head in the list of the figure with the switches.
+  const [largest] = await shares();
+  const other = await site.visit('#v=2&at=transformer.silence');
+  await becomes(() => other.locator('#silence [data-value]').count(), 15);
+  const listed = await other
+    .locator('#silence')
+    .locator('button:has-text("head") [data-value]')
+    .first()
+    .getAttribute('data-value');
+  assert.ok(Math.abs(Number(listed) - largest) < 1e-4, `${listed} is not ${largest}`);
+});

@@ -58,6 +58,17 @@ export function toggled(cuts, { layer, head, query, key }, scope, most) {
 }
 
 /**
+ * The cuts that hide a token from every later query, in all layers and heads.
+ * @param {number} key
+ * @param {number} length number of tokens
+ * @returns {Cut[]}
+ */
+export const cutsOff = (key, length) =>
+  Array.from({ length: length - 1 - key }, (_, i) => ({
+    ...{ layer: null, head: null, query: key + 1 + i, key },
+  }));
+
+/**
  * The cuts as an option of the core's layers.
  * @param {readonly Cut[]} cuts
  * @param {number} numLayers

@@ -1,6 +1,7 @@
 // How a model's predictions change when arcs are cut or parts are silenced.
 
 import { partsOf } from '../core/contributions.js';
+import { cutsOff, knockOutOf } from '../core/cuts.js';
 import { ablateOf } from '../core/silence.js';
 import { logSumExp } from './language/languageModel.js';
 
@@ -84,14 +85,15 @@ export function changeAnswer(before, after, { ids, token, drawn }, { likeliest, 
 }
 
 /**
- * Silences each part alone, and compares the log-probabilities of the followed token. Yields the
- * answer so far before each part. Silences no part if the model's output is not a number.
+ * Changes the model in one place after another, and compares the log-probabilities of the followed
+ * token. The places are the model's parts, each silenced alone, or the tokens before the last one,
+ * each hidden from all later queries. Yields the answer so far before each place. Changes nothing
+ * if the model's output is not a number.
  * @param {Pick<Changeable, 'heads' | 'path' | 'run' | 'label'>} model
- * @param {{ ids: readonly number[], token: number, replacement:
- *   import('../core/silence.js').Replacement }} given
+ * @param {import('./model.js').RankGiven} given
  * @returns {Generator<import('./model.js').RankAnswer, import('./model.js').RankAnswer>}
  */
-export function* ranked({ heads, path, run, label }, { ids, token, replacement }) {
+export function* ranked({ heads, path, run, label }, { ids, token, of, replacement }) {
   const start = performance.now();
   const { logits } = run(ids, {});
   const id =
@@ -99,17 +101,25 @@ export function* ranked({ heads, path, run, label }, { ids, token, replacement }
       ? token
       : logits.reduce((best, value, each) => (value > logits[best] ? each : best), 0);
   const before = logits[id] - logSumExp(logits);
-  const parts = (Number.isNaN(before) ? [] : heads).flatMap((count, layer) =>
+  const parts = heads.flatMap((count, layer) =>
     [...Array(count).keys(), /** @type {const} */ ('mlp')].map((part) => ({ layer, part })),
   );
-  const answer = { chosen: { id, label: label(id), before }, total: parts.length };
+  /** @type {readonly import('./model.js').Changed[]} */
+  const places = of === 'parts' ? parts : ids.slice(1).map((_, key) => ({ key }));
+  const total = Number.isNaN(before) ? 0 : places.length;
+  const answer = { chosen: { id, label: label(id), before }, total };
   /** @type {import('./model.js').RankAnswer['changes']} */
   const changes = [];
   const soFar = () => ({ ...answer, changes: [...changes], time: performance.now() - start });
-  for (const part of parts) {
+  for (const place of places.slice(0, total)) {
     yield soFar();
-    const { logits: after } = run(ids, { ablate: ablateOf([part], replacement, path) });
-    changes.push({ ...part, change: changeOf(before, after[id] - logSumExp(after)) });
+    const { logits: after } = run(
+      ids,
+      'key' in place
+        ? { knockOut: knockOutOf(cutsOff(place.key, ids.length), heads.length, path) }
+        : { ablate: ablateOf([place], replacement, path) },
+    );
+    changes.push({ ...place, change: changeOf(before, after[id] - logSumExp(after)) });
   }
   return soFar();
 }

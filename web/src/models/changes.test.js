@@ -92,17 +92,24 @@ test('a prediction that is not a number has no candidates, and the other one is 
   assert.equal(answerFor(broken, broken, 2).chosen.label, '2');
 });
 
-/** @param {(silent: number) => number[]} logits by the number of silenced parts */
-const rankedFor = (logits) =>
+/**
+ * @param {(silent: number) => number[]} logits by the number of silenced parts
+ * @param {Partial<import('./model.js').RankGiven>} [given]
+ * @param {(options: import('attn').InterventionOptions) => void} [see]
+ */
+const rankedFor = (logits, given, see = () => {}) =>
   finish(
     ranked(
       {
         ...{ heads: [1], label: String },
-        run: (_, { ablate = [] }) => ({
-          ...{ logits: Float32Array.from(logits(ablate.length)), intermediates: {} },
-        }),
+        run: (_, options) => {
+          see(options);
+          const { ablate = [], knockOut = [] } = options;
+          const data = Float32Array.from(logits(ablate.length + knockOut.length));
+          return { logits: data, intermediates: {} };
+        },
       },
-      { ids: [0], token: -1, replacement: 'zero' },
+      { ids: [0], token: -1, of: 'parts', replacement: 'zero', ...given },
     ),
   );
 
@@ -115,4 +122,27 @@ test('after a part is silenced, the output may not be a number', () => {
   const { changes, total } = rankedFor((silent) => [0, silent ? Infinity : 1]);
   assert.equal(total, 2);
   assert.ok(changes.every(({ change }) => Number.isNaN(change)));
+});
+
+test('each earlier token is hidden from all later queries in every head of every layer', () => {
+  /** @type {import('attn').InterventionOptions[]} */
+  const calls = [];
+  const given = /** @type {const} */ ({ ids: [5, 6, 7], of: 'tokens' });
+  const { changes, total } = rankedFor(
+    (cuts) => [0, cuts],
+    given,
+    (options) => void calls.push(options),
+  );
+  const cut = (/** @type {number} */ query, /** @type {number} */ key) => ({
+    ...{ attention: 'layers.0.self_attn', head: undefined, query, key },
+  });
+  assert.deepEqual(calls, [{}, { knockOut: [cut(1, 0), cut(2, 0)] }, { knockOut: [cut(2, 1)] }]);
+  assert.deepEqual(
+    changes.map(({ change, ...place }) => [place, change < 0]),
+    [
+      [{ key: 0 }, true],
+      [{ key: 1 }, true],
+    ],
+  );
+  assert.equal(total, 2);
 });

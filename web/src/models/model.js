@@ -145,12 +145,17 @@ import { Kept } from '../work/kept.js';
  *   score is not a number
  * @property {Extremes | null} promotes by what the token's value adds to their logits
  *
+ * @typedef {import('../core/silence.js').Part | { key: number }} Changed a place in the model that
+ *   is changed alone: a part that is silenced, or the position of a token that is hidden from all
+ *   later queries
+ * @typedef {{ ids: readonly number[], token: number, of: 'parts' | 'tokens', replacement:
+ *   import('../core/silence.js').Replacement }} RankGiven of: the places that are changed
  * @typedef {object} RankAnswer
  * @property {{ id: number, label: string, before: number }} chosen the followed token and its
  *   log-probability
- * @property {(import('../core/silence.js').Part & { change: number })[]} changes the change of its
- *   log-probability for each part that has been silenced so far
- * @property {number} total number of parts
+ * @property {(Changed & { change: number })[]} changes the change of its log-probability for each
+ *   place so far
+ * @property {number} total number of places
  * @property {number} time time in ms
  *
  * @typedef {object} CompareGiven

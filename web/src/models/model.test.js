@@ -230,7 +230,7 @@ test('if a logit overflows, the model answers with the results that are known', 
   assert.deepEqual(own.contributions({ ...given, token: -1, drawn: 4 }), {
     ...{ chosen: null, likely: [], total: NaN, parts: [] },
   });
-  assert.equal(finish(own.rank({ ids, token: -1, replacement: 'zero' })).total, 0);
+  assert.equal(finish(own.rank({ ids, token: -1, of: 'parts', replacement: 'zero' })).total, 0);
   const values = /** @type {const} */ ({ stage: 'mlp', head: 0, total: ids.length });
   const text = ids.map((id) => `w${id}`).join(' ');
   const { compared } = own.compare({ ...given, ...values, text, token: -1, drawn: 3 });

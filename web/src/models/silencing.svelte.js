@@ -29,6 +29,10 @@ export class Silencing {
         layer < this.heads.length && (typeof part !== 'number' || part < this.heads[layer]),
     ),
   );
+  /** The number of heads and feed-forward networks, or 0 if there is no sentence. */
+  partCount = $derived.by(
+    () => this.ids.length && this.heads.reduce((sum, count) => sum + count + 1, 0),
+  );
   /** @type {Asked<any, import('./model.js').ChangeAnswer>} */
   asked = new Asked(
     () => this.#kind,
@@ -45,6 +49,14 @@ export class Silencing {
   /** @param {() => import('../work/pipeline.svelte.js').Pipeline} pipeline */
   constructor(pipeline) {
     this.#pipeline = pipeline;
+  }
+
+  /** The question how much each part matters. */
+  ranked() {
+    const { ids } = this;
+    if (!ids.length) return null;
+    const { cutToken: token, silenceBy: replacement } = settings;
+    return { ids, encoding: this.#given.encoding, token, of: 'parts', replacement };
   }
 
   /** @param {Part} part */

@@ -39,6 +39,7 @@ export const habits = {
 
 export const texts = {
   toWeights: 'Show these weights',
+  toWhy: 'Which word comes next, and why?',
   untrained: 'Nothing has been learned. Words look at each other because they are spelt alike.',
   random: 'Nothing has been learned. What a word looks at is left to chance.',
   nameless:

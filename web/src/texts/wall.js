@@ -77,6 +77,13 @@ export const texts = {
   off: '×',
   order: 'sorted by',
   byLayer: 'layer',
+  byEffect: 'effect',
+  /** @param {string} label */
+  effect: (label) =>
+    `The number under a head is the change in the log-probability of “${label}”, the next token, if only this head is silenced. The largest change comes first.`,
+  effectOf: (/** @type {string} */ change) =>
+    `change in the log-probability if it is silenced: ${change}`,
+  exportedEffects: ['head', 'change of log-probability'],
   /**
    * The three kinds of attention in a model with an encoder and a decoder.
    * @type {Record<import('../core/sentence.js').PartName, { name: string, title: string }>}

@@ -226,8 +226,8 @@ export class Pages extends Layered {
 
   /**
    * Measures how the prediction of the next token changes when each part of the model is silenced
-   * alone.
-   * @param {{ ids: number[], encoding: string, token: number, replacement: 'zero' | 'mean' }} given
+   * alone, or each earlier token is hidden alone.
+   * @param {import('../model.js').RankGiven & { encoding: string }} given
    */
   rank(given) {
     return ranked(this.#changeable(given), given);
@@ -315,7 +315,7 @@ export class Pages extends Layered {
   }
 
   /**
-   * @param {{ ids: number[], encoding: string }} given
+   * @param {{ ids: readonly number[], encoding: string }} given
    * @returns {import('../changes.js').Changeable}
    */
   #changeable({ ids, encoding }) {

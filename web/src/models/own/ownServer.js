@@ -385,8 +385,8 @@ export class OwnModel {
 
   /**
    * Measures how the prediction of the next token changes when each part of the model is silenced
-   * alone.
-   * @param {{ ids: number[], token: number, replacement: 'zero' | 'mean' }} given
+   * alone, or each earlier token is hidden alone.
+   * @param {import('../model.js').RankGiven} given
    */
   rank(given) {
     return ranked(this.#changeable(given.ids), given);
@@ -409,7 +409,7 @@ export class OwnModel {
     return patched(this.#changeable(given.ids), given);
   }
 
-  /** @param {number[]} ids @returns {import('../changes.js').Changeable} */
+  /** @param {readonly number[]} ids @returns {import('../changes.js').Changeable} */
   #changeable(ids) {
     return {
       heads: this.facts.description.layers.map(({ numHeads }) => numHeads),

@@ -15,8 +15,8 @@ export const properties = {
   weightCell: cell(4096),
   /** Order of the heads on the wall, the figure with a small picture of every head. */
   wallOrder: choice(
-    /** @type {'layer' | import('../../models/wall/patterns.js').Pattern} */ ('layer'),
-    ['layer', ...patterns],
+    /** @type {'layer' | 'effect' | import('../../models/wall/patterns.js').Pattern} */ ('layer'),
+    ['layer', ...patterns, 'effect'],
   ),
   /** The locked cell of one of the layer's stages. */
   stageCell: linkedCell(4096),

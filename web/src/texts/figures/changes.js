@@ -20,3 +20,11 @@ export const exportedMoves = [
   'change of log-probability of next token',
 ];
 export const cross = '×';
+
+/** The ranking of the places in a model that are changed one by one. */
+/** @param {number} done @param {number} total */
+export const coming = (done, total) => `${done} of ${total} so far.`;
+export const stop = 'Stop';
+/** @param {number} total */
+export const showAll = (total) => `show all ${total}`;
+export const exportedRanking = ['place', 'change of log-probability'];

@@ -46,3 +46,18 @@ export const scopes = { head: 'this head', layer: 'this layer', all: 'everywhere
 export const legend = 'attention weight';
 /** @param {number} most @param {number} all */
 export const last = (most, all) => `The model reads the last ${most} of ${all} tokens here.`;
+
+/** The ranking of earlier words. */
+export const words = 'which earlier word does the prediction depend on?';
+export const ranked = 'Changes in the log-probability, by hidden word';
+/** @param {{ token: string, key: number }} of */
+export const word = ({ token, key }) => `${token}, position ${key}`;
+/** @param {string} word */
+export const hide = (word) => `cut every arc to ${word}`;
+/** @param {{ label: string, share: string }} of */
+export const chosen = ({ label, share }) =>
+  `“${label}” has probability ${share} without cuts. Each bar shows how its log-probability changes if one word is hidden: no later word may look at it, in any head of any layer. The largest change comes first. Choose a word to make these cuts.`;
+/** @param {number} words @param {string} time */
+export const took = (words, time) => `Hiding ${words} words one by one took ${time}.`;
+/** @param {number} total */
+export const measure = (total) => `Hide each of ${total} earlier words`;

@@ -6,7 +6,7 @@ export const part = ({ layer, part }) =>
   part === 'layer'
     ? `all of layer ${layer + 1}`
     : `layer ${layer + 1}, ${part === 'mlp' ? 'feed-forward' : `head ${part + 1}`}`;
-export const parts = 'Changes in the log-probability, by part';
+export const ranked = 'Changes in the log-probability, by part';
 /** @param {import('../../core/silence.js').Part} at */
 export const look = (at) => `show ${part(at)}`;
 
@@ -53,13 +53,8 @@ export const chosen = ({ label, share }) =>
   `“${label}” has probability ${share}. The bars and the colours of the switches show how its log-probability changes when one head, or one feed-forward network, is silenced while everything else works. The largest change comes first.`;
 /** @param {number} parts @param {string} time */
 export const took = (parts, time) => `Silencing ${parts} parts one by one took ${time}.`;
-/** @param {number} done @param {number} total */
-export const coming = (done, total) => `${done} of ${total} parts so far.`;
 /** @param {number} total */
 export const measure = (total) => `Silence each of ${total} parts`;
-export const stop = 'Stop';
-/** @param {number} total */
-export const showAll = (total) => `show all ${total} parts`;
 /** What silencing does, and what does not follow from the result. */
 export const done = {
   zero: 'A silenced part gives only zeros. The model never met such zeros in training, so these unusual zeros may cause some of the change.',
@@ -73,4 +68,3 @@ export const summary = ({ label, largest, change }) =>
 export const empty = 'No part has been silenced yet.';
 export const replacement = 'silenced parts give';
 export const replacements = { zero: 'zeros', mean: 'their mean' };
-export const exported = ['part', 'change of log-probability'];
