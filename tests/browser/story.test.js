@@ -275,7 +275,7 @@ test('the terms of a softmax name the subtracted score and distinguish equal tok
 });
 
 test('each of the twelve schemes is described, and pointing at one frames no other', async () => {
-  const page = await site.visit('#at=encoding.encoding-schemes');
+  const page = await site.visit('#v=2&schemesWeights=1&at=encoding.encoding-schemes');
   const cards = page.locator('#encoding-schemes [data-scheme]');
   await cards.first().waitFor();
   await unfold(page.locator('#encoding-schemes'));
@@ -371,4 +371,25 @@ test('the short path leads from figure to figure', async () => {
   await step('2 of 12 ›').click();
   await page.waitForURL(/at=self-attention\.weights$/);
   await page.locator('#weights .picture').waitFor();
+  // Even if the text before a figure is long, the title of the figure is in the window.
+  await page.goto(`${site.url}#at=self-attention.weights`);
+  await step('3 of 12 ›').click();
+  await becomes(async () => {
+    const box = await page.locator('#shuffle-title').boundingBox();
+    const height = page.viewportSize()?.height ?? 0;
+    return box !== null && box.y > 0 && box.y < 0.75 * height ? 'in sight' : box;
+  }, 'in sight');
+});
+
+test('the bar shows a setting that was changed elsewhere and affects the figures in view', async () => {
+  const page = await site.visit('#v=2&base=100&at=rotation.rotation-shift', {
+    viewport: { width: 1280, height: 720 },
+  });
+  const changed = page.locator('.bar').getByRole('button', { name: 'base 100' });
+  await changed.click();
+  await changed.waitFor({ state: 'detached' });
+  await page.waitForURL(({ hash }) => !hash.includes('base='));
+  await page.goto(`${site.url}#v=2&base=100&at=pooling.pooling-figure`);
+  await page.locator('#pooling-figure .picture').waitFor();
+  await becomes(() => changed.count(), 0);
 });

@@ -160,6 +160,12 @@ class Place {
       const before = introduced ? element?.previousElementSibling : null;
       return before?.matches('.passage') ? before : (element ?? document.getElementById(chapter));
     };
+    // If the text before a figure is long, the beginning of the figure is in the lower part of the
+    // window, so that it is clear what the text leads to.
+    const hiddenPart = () => {
+      const top = document.getElementById(figure ?? '')?.getBoundingClientRect().top ?? 0;
+      return Math.max(0, top - 0.7 * innerHeight);
+    };
     const stop = (/** @type {Event} */ { type, target: on }) => {
       // A click inside the target does not count as moving on. The target therefore stays in place
       // under the pointer.
@@ -178,6 +184,7 @@ class Place {
       const folded = element?.closest('details:not([open])');
       if (folded) /** @type {HTMLDetailsElement} */ (folded).open = true;
       element?.scrollIntoView({ behavior: 'instant', block: 'start' });
+      if (introduced === true) scrollBy({ top: hiddenPart(), behavior: 'instant' });
       if (past && element) {
         scrollBy({ top: element.getBoundingClientRect().top + past, behavior: 'instant' });
       }
@@ -231,6 +238,16 @@ class Place {
     return (
       !this.#inSight.length ||
       this.#inSight.some(({ follows }) => follows?.includes(setting) ?? true)
+    );
+  }
+
+  /**
+   * True if a shared setting affects a visible figure even if the projections are learned.
+   * @param {SettingName} setting
+   */
+  isForLearned(setting) {
+    return this.#inSight.some(
+      ({ follows }) => follows?.includes(setting) && !follows.includes('weights'),
     );
   }
 

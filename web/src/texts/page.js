@@ -67,6 +67,16 @@ export const bar = {
   /** @param {string} action @param {string} keys */
   withKeys: (action, keys) => `${action} (${keys})`,
   settings: 'Settings',
+  /** Settings that the reader has changed, as shown in the bar. */
+  changed: {
+    layer: (/** @type {number} */ value) => `layer ${value + 1}`,
+    head: (/** @type {number} */ value) => `head ${value + 1}`,
+    heads: (/** @type {number} */ value) => `heads ${value}`,
+    dModel: (/** @type {number} */ value) => `width ${value}`,
+    base: (/** @type {number} */ value) => `base ${value.toLocaleString('en')}`,
+  },
+  changedTitle:
+    'Changed from the initial settings, and in use in the figures in view. Press to reset.',
   layer: 'layer',
   head: 'head',
   /** @param {number} count */
