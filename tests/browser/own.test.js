@@ -30,7 +30,8 @@ import { becomes, matches, openTestSite, unfold } from './site.js';
 
 // Most tests share a page. A link hides the model that the previous test has opened, and opening
 // another model closes it.
-const site = await openTestSite();
+// A shared browser would copy each model file, and some have gigabytes.
+const site = await openTestSite('/', {}, { ownBrowser: true });
 
 /**
  * Chooses files that cannot be opened, and returns the page's error message. @param {Page} page
