@@ -36,14 +36,16 @@ test('a cut changes the prediction by the stated amount, is in the link and can 
   await becomes(async () => (await sharesIn(page, before)).length, 10);
   assert.equal(await changeIn(page), 0);
 
-  // The keyboard cuts the last query from the first key, and then from the second, everywhere.
+  // The keyboard cuts the last query from the first key in this head, and from the second everywhere.
+  const scope = figure.getByRole('group', { name: 'cut in' });
+  await scope.getByRole('radio', { name: 'this head' }).check({ force: true });
   const map = figure.getByRole('application');
   await map.focus();
   for (const key of ['ArrowDown', 'PageDown', 'Home', 'Enter']) await page.keyboard.press(key);
   await becomes(() => cutsIn(page).count(), 1);
   await becomes(async () => (await changeIn(page)) !== 0, true);
   const first = await changeIn(page);
-  await figure.getByRole('radio', { name: 'everywhere' }).check({ force: true });
+  await scope.getByRole('radio', { name: 'everywhere' }).check({ force: true });
   await map.focus();
   for (const key of ['ArrowDown', 'PageDown', 'Home', 'ArrowRight', 'Enter']) {
     await page.keyboard.press(key);

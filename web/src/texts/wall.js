@@ -77,10 +77,10 @@ export const texts = {
   off: '×',
   order: 'sorted by',
   byLayer: 'layer',
-  byEffect: 'effect',
+  byEffect: 'effect on the next token',
   /** @param {string} label */
   effect: (label) =>
-    `The number under a head is the change in the log-probability of “${label}”, the next token, if only this head is silenced. The largest change comes first.`,
+    `The number under a head is the change in the log-probability of “${label}”, the next token, if only this head is silenced. The largest change comes first. This order has no program, but the program of “Which heads matter here?” silences the heads that you choose there.`,
   effectOf: (/** @type {string} */ change) =>
     `change in the log-probability if it is silenced: ${change}`,
   exportedEffects: ['head', 'change of log-probability'],

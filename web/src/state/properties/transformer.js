@@ -46,7 +46,7 @@ export const properties = {
    * whose probability is followed.
    */
   cuts: cuts(maxCuts, { layers: 128, heads: 128, tokens: maxCuttable }),
-  cutScope: choice(/** @type {import('../../core/cuts.js').Scope} */ ('head'), [
+  cutScope: choice(/** @type {import('../../core/cuts.js').Scope} */ ('all'), [
     'head',
     'layer',
     'all',
