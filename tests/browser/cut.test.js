@@ -154,6 +154,7 @@ test('arcs of a model that the reader opened can be cut', async () => {
   // This model has no third layer, so the figure draws the second layer, and arcs are cut there.
   const layer = figureOf(page).getByRole('group', { name: /^layer/ });
   await becomes(() => layer.getByRole('radio', { name: '2' }).isChecked(), true);
+  await figureOf(page).getByRole('radio', { name: 'this head' }).check({ force: true });
   const map = figureOf(page).getByRole('application');
   await map.focus();
   for (const key of ['ArrowDown', 'PageDown', 'Home', 'Enter']) await page.keyboard.press(key);

@@ -170,6 +170,10 @@ for (const [part, lacks] of /** @type {const} */ ([
       await unfold(element);
     }
     for (const name of shown) {
+      // The controls for masks are in a figure, which is drawn once it is near the window.
+      if (name === 'masks') {
+        await page.locator('#weights').evaluate((figure) => figure.scrollIntoView());
+      }
       await matches(
         () => page.locator('p.label').filter({ hasText: sentences[name] }).innerText(),
         /^[A-Z].*\./,
