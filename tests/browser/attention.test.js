@@ -209,7 +209,7 @@ test('the small pictures have the colours of the large one unless the sentence i
 });
 
 test('a link keeps its place, selects one head and leaves nothing to reset', async () => {
-  const state = 'v=1&weights=learned&causal=1&layer=1&head=0&shuffle=0';
+  const state = 'v=1&weights=learned&causal=1&layer=1&head=0&shuffle=0&schemesWeights=0';
   const page = await site.open(
     `#${state}&text=the+lady+sat+by+the+fire+because+the+lady+was+tired&at=self-attention.weights`,
     { clock: true, learns: true },

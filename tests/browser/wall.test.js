@@ -162,7 +162,8 @@ test('keys move between pictures, and Enter opens one', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('application', { name: 'Attention weights of head 2,' }).waitFor();
   await page.waitForURL(
-    ({ hash }) => /head=2&shuffle=1&at=self-attention/.test(hash) && !/layer/.test(hash),
+    ({ hash }) =>
+      /head=2&shuffle=1&schemesWeights=1&at=self-attention/.test(hash) && !/layer/.test(hash),
   );
 });
 

@@ -9,7 +9,7 @@ export const texts = {
    */
   parts: ({ gelu, normFirst }) => {
     const norm =
-      '*norm*: Numbers that are added again and again grow, and large scores make softmax give one key all the weight. So [layer normalisation] brings each row back to a mean of 0 and a spread of 1.';
+      '*norm*: Numbers that are added again and again grow, and large scores make softmax give one key all the weight. So [layer normalisation] gives each row a mean of 0 and a spread of 1.';
     const joined =
       '*joined* and A: The results of the [heads|head] are put side by side, and one more [projection] mixes them.';
     const sum =
