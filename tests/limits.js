@@ -5,9 +5,9 @@
  * and the registration of names and types take 33 kB of `attn` and 45 kB of `training`.
  */
 export const kMaxWasmBytes = {
-  attn: { raw: 441e3, gzip: 198e3 },
+  attn: { raw: 442e3, gzip: 198e3 },
   training: { raw: 605e3, gzip: 265e3 },
-  models: { raw: 590e3, gzip: 261e3 },
+  models: { raw: 591e3, gzip: 261e3 },
   // Training and models together. A page that needs only one of them does not load this file.
   all: { raw: 760e3, gzip: 334e3 },
 };
