@@ -9,7 +9,7 @@ export const texts = {
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string }} clock */
   waves: ({ factor, pairs, slowest, width, base }) => [
     `How fast should each clock hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands cover distances from one word to a whole book. If each hand took 1,000 positions *longer* for a turn than the hand before (6, 1,006, 2,006 …), one hand would be fast and all others slow.`,
-    `What does the [base] b do? It decides how slow the slowest clock hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
+    `What does the [base] b do? It decides how slow the slowest clock hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and reveal little about the position. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
   ],
   bases: {
     title: (/** @type {string} */ width) => `The slowest hand, with d = ${width}:`,
@@ -96,7 +96,7 @@ export const texts = {
       idea: 'Nothing encodes the positions.',
       drawn: 'nothing to draw',
       users: 'some layers of Llama 4 and SmolLM3',
-      good: 'sets, where order means nothing; also texts, if a causal mask gives away some of the order',
+      good: 'sets, whose order means nothing; also texts, if a causal mask reveals some of the order',
       beyond:
         'has no limit; in tests on small tasks, models without positions coped best with longer texts',
     },
@@ -160,7 +160,7 @@ export const texts = {
       idea: 'Fast clock hands keep their speed, slow hands are slowed, and hands in between are slowed less. Scores are sharpened.',
       drawn: 'a row for each position: cosines of the angles, then sines',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
-      good: 'the order of nearby words stays exact; little training is enough',
+      good: 'keeps the order of nearby words exactly, and needs little training',
       beyond: 'multiplies the trained length by the rule’s factor',
     },
     llama3: {

@@ -23,7 +23,7 @@ export const glossary = {
   'dot product':
     'Multiply the first number of one vector by the first of the other, the second by the second, and so on. Then add up the products. The sum is large if both vectors point the same way.',
   query: 'The vector that says what a token looks for in others.',
-  key: 'The vector that says what a token can be found by. A query is compared with every key.',
+  key: 'The vector by which other tokens find this one. A query is compared with every key.',
   value: 'The vector that a token hands over when it is looked at.',
   score: 'The dot product of a query and a key, before it becomes a weight. It may be any number.',
   weight:

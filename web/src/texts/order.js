@@ -12,7 +12,7 @@ export const texts = {
       all: {
         says: 'Nearly all its numbers: it has other neighbours now',
         reply:
-          'The word does have other neighbours, but no score asks which words are neighbours. The word still meets all the words that it met before.',
+          'The word now has other neighbours, but no score depends on who is next to whom. It is still compared with the same words as before.',
       },
       some: {
         says: 'A little: nearby words count for more',

@@ -76,7 +76,7 @@ export const bar = {
     base: (/** @type {number} */ value) => `base ${value.toLocaleString('en')}`,
   },
   changedTitle:
-    'Changed from the initial settings, and in use in the figures in view. Press to reset.',
+    'You changed these settings, and the visible figures use them. Press to reset them.',
   layer: 'layer',
   head: 'head',
   /** @param {number} count */

@@ -55,7 +55,7 @@ function stagesOf(part, bias) {
       'Now step by step, in the order of the pictures. The layer makes queries from X, which has a row for each token of the target. It makes keys and values from E, the output of the encoder, which has a row for each token of the source. The ⊤ only swaps the rows and columns of W_{q}, so that the multiplication fits. A query times a key is a score.',
       bias
         ? 'Other models divide scores by √D. Your model does not: its queries and keys were trained without the division. No mask removes pairs, because every token of the target may look at the whole source.'
-        : 'Scores are divided by √D (the map looks the same: its scale shrinks, too). No mask removes pairs, because every token of the target may look at the whole source.',
+        : 'Scores are divided by √D (the picture looks the same, because its colour scale shrinks, too). No mask removes pairs, because every token of the target may look at the whole source.',
       softmax.cross,
     ];
   }

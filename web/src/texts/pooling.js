@@ -1,6 +1,6 @@
 /** Text shown in the chapter on attention pooling. */
 export const texts = {
-  question: 'How can an average choose what it is made of?',
+  question: 'How can an average choose its own ingredients?',
   lead: [
     'How warm was it at noon? You have readings from ten o’clock, two o’clock and midnight. You would not take the plain mean of all three, because the readings near noon tell you more. Attention is an average of this kind, one that chooses.',
     'Your question, noon, is the [query]. Each reading has a [key] (the hour by which it is found) and a [value] (the temperature that it hands over). The [score] says how well a query and a key go together. Scores become [attention weights|weight], which add up to one. This is usually done by [softmax], which raises e to the power of each score and divides by the sum of all these powers. Finally each value is multiplied by its weight, and the products are added up. The values have been *pooled*.',
@@ -21,7 +21,7 @@ export const texts = {
           'A narrow bell hears fewer points, so the noise of each one counts more. A wider bell makes the curve smoother.',
       },
       steps: {
-        says: 'Nearly steps, because the nearest point decides everywhere',
+        says: 'Almost a staircase, because the nearest point decides the value everywhere',
         reply:
           'Exactly. One key takes all, and the average has become a choice. The curve has few points, so its steps look slanted.',
       },

@@ -49,14 +49,14 @@ export const texts = {
       'In a library you come with a question, read the spines of the books, and take home what is inside one. Attention has a vector for each of the three. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over.',
       again && heads
         ? `Several parts of a layer, its [heads|head], look at the words at the same time. Here head ${heads.previous.head + 1} of layer ${heads.previous.layer + 1} looks at the previous word, and so writes “I follow ${again.word}” into “${again.followed}”. In layer ${heads.followed.layer + 1}, head ${heads.followed.head + 1} makes the key of “${again.followed}” from this note, and the query of “${again.word}” asks for it.`
-        : 'In a trained model, one head notes in each word which word it follows, and a head of a later layer looks for this note.',
+        : 'In a trained model, one head marks each word with the word before it, and a head of a later layer looks for this mark.',
     ].join(' '),
     'All three are made from the same row of X by three matrices (tables of numbers), the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of two words would be the same in both directions, though only one of them asks. A vector is also most like itself, so most words would look at themselves. And a book is found by its title but read for its text.',
   ],
   weights: [
     'A word’s query meets every key. Their [dot product] is the score of the pair. The longer the vectors, the larger the scores, so each score is divided by √D, where D is the length of a query. Then [softmax] turns each row of scores into the weights W. Why powers of e? They are positive even if a score is negative, and a score that is larger by 1 always gets 2.7 times the weight. In the formula, the rows of Q are the queries, and the rows of K the keys. QK^{⊤} contains the scores of all pairs (⊤ swaps rows and columns).',
     'A [mask] hides words. It sets a score to minus infinity. e to that power is 0, so the hidden word gets a weight of 0, and the others share all the attention. Try a mask, or choose another head.',
-    'Each head has its own queries, keys and values, because a word has more than one thing to find out, and in one row of weights, whatever goes to one word is taken from the others. Below, three numbers describe each head: [entropy] (how widely attention is spread), [mean distance] and [largest weight].',
+    'A word has more than one thing to find out, but one row of weights adds up to 1: more for one word means less for the others. So each head has its own queries, keys and values. Below, three numbers describe each head: [entropy] (how widely attention is spread), [mean distance] and [largest weight].',
   ],
   alike:
     'For now, the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
@@ -127,7 +127,7 @@ export const texts = {
   },
 
   stages: (/** @type {{ turns: boolean }} */ { turns }) => [
-    `Now step by step, in the order of the pictures. The layer makes queries, keys and values from X. The ⊤ only swaps the rows and columns of W_{q}, so that the multiplication fits.${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D (the map looks the same: its scale shrinks, too), and a mask removes pairs.`,
+    `Now step by step, in the order of the pictures. The layer makes queries, keys and values from X. The ⊤ only swaps the rows and columns of W_{q}, so that the multiplication fits.${turns ? ' It turns queries and keys by the angles of their positions, as chapter 5 explains.' : ''} A query times a key is a score. Scores are divided by √D (the picture looks the same, because its colour scale shrinks, too), and a mask removes pairs.`,
     'Why √D? A score is a sum of D products. For random numbers it is like a walk of D steps to the left or right, which ends about √D steps from its start. (Training makes the numbers, and so the scores, larger.) Undivided, scores of wide heads would let one key take all.',
     'Softmax turns each row of scores into weights. Then each word adds up all values, each multiplied by its weight (O). Y joins and mixes the results of all heads.',
   ],

@@ -2,7 +2,7 @@
 export const texts = {
   question: 'How fast does your browser multiply?',
   lead: [
-    'The same routines, the kernels of [the core], computed every picture above. Here the page times these routines in your browser, and compares them with the same calculations in plain JavaScript. [SIMD] works on four numbers with one instruction. *Relaxed* SIMD may do a multiplication and an addition in one instruction. Threads divide the queries among several cores of the processor.',
+    'The kernels of [the core] computed every picture above. Here the page times them in your browser, and compares them with plain JavaScript that computes the same. [SIMD] works on four numbers with one instruction. *Relaxed* SIMD may do a multiplication and an addition in one instruction. Threads divide the queries among several cores of the processor.',
     'The figure draws only what it has measured.',
   ],
   predict: {

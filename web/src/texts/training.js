@@ -427,7 +427,7 @@ export const longerFigure = {
 
 /** The figure with learned tables of positions. */
 export const tableFigure = {
-  title: 'A table of positions as it is learned',
+  title: 'How a table of positions is learned',
   noTable: 'Neither lane learns a table now. {learn}',
   learn: 'let lane B learn a table, from the start',
   /** @param {{ count: number, step: number }} given @param {{ what: string, itself: string, next: string }[]} tables */

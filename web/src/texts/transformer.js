@@ -44,7 +44,7 @@ export const texts = {
     `For the ${work.n} tokens drawn below, a model with a cache computes ${work.with} rows of keys and of values, one for each token. Without a cache it computes ${work.without}, because each step starts again from the beginning. The outputs differ by at most ${work.largest}, which is rounding error.`,
   nextWord: [
     'How does a vector become a word? The output vector of the last token is compared with every token that the model knows (its vocabulary) by a [dot product]. [Softmax|softmax] turns these scores into probabilities. One token is drawn and appended, and the process repeats with the longer text. In the formula, h_{n} is the output vector, and E has a row for each token.',
-    'First the scores are divided by a [temperature] T. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high temperature there are surprises. Only the k most probable tokens can be drawn (“top k”; here k is a number).',
+    'First the scores are divided by a [temperature] T. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high temperature there are surprises. Only the k most probable tokens can be drawn (“top k”; here k is a count, not a key).',
   ],
   whenLearned: 'The page’s small language model continues your sentence.',
   more: {
@@ -58,7 +58,7 @@ export const texts = {
     'In the last layer only the last row can matter, because the prediction is made from this row. In earlier layers, other rows matter, too: a word may collect news that the last word fetches one layer later.',
   ],
   silence:
-    'An arc is one number of one head. You can also ask which heads matter at all. Silence each head, and each feed-forward network, one after another, and see how the prediction changes.',
+    'Each arc shows one weight of one head. You can also ask which heads matter at all. Silence one head or feed-forward network at a time, and see how the prediction changes.',
   alignment: [
     'Attention is older than the Transformer. In 2014, machines translated with two recurrent networks: one read the sentence word by word, and the other wrote the translation. The writer had only the last state of the reader, a single vector for everything it had read. Long sentences were lost on the way. Bahdanau, Cho and Bengio let the writer look back. Before it writes a word, the writer compares its state with the reader’s state at every word, and takes a weighted mean of the reader’s states.',
     'Here the comparison is not a dot product but a small network with one hidden layer. This is called additive attention. The sentences come from Figure 3 of the paper, where French reverses “European Economic”. Look for the part where the line of strong cells runs backwards. The networks that read one sentence and write the other are [GRUs|GRU].',

@@ -79,8 +79,8 @@ export const steps = [
         : 'Clock hands show the word’s position',
     says: ({ word, place, positions }) =>
       ({
-        adds: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
-        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This model instead turns two vectors of each word by these angles. The next step shows what they are for. The picture shows one of them, before and after its turn.`,
+        adds: `A row of clocks shows the position. The first clock turns fastest, and each later one turns more slowly. The hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. The numbers of all hands are added to the vector of ${word}.`,
+        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one turns more slowly. The hands point this way at position ${place}, and differently at every other position. Some models add the sines and cosines of the hands to the vector. This model instead turns two vectors of each word by these angles. The next step shows what they are for. The picture shows one of them, before and after its turn.`,
         nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every position. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',

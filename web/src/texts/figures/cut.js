@@ -56,7 +56,7 @@ export const word = ({ token, key }) => `${token}, position ${key}`;
 export const hide = (word) => `cut every arc to ${word}`;
 /** @param {{ label: string, share: string }} of */
 export const chosen = ({ label, share }) =>
-  `“${label}” has probability ${share} without cuts. Each bar shows how its log-probability changes if one word is hidden: no later word may look at it, in any head of any layer. The largest change comes first. Choose a word to make these cuts.`;
+  `“${label}” has probability ${share} if nothing is cut. Each bar hides one word from all later words, in every head of every layer, and shows how the log-probability changes. The largest change comes first. Choose a word to hide it.`;
 /** @param {number} words @param {string} time */
 export const took = (words, time) => `Hiding ${words} words one by one took ${time}.`;
 /** @param {number} total */

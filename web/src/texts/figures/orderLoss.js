@@ -1,6 +1,6 @@
 /** Text shown in the figure about the loss in several word orders. */
 
-export const title = 'What order is worth';
+export const title = 'How much order matters';
 /** @param {{ name: string, loss: string }[]} cases */
 export const summary = (cases) => cases.map(({ name, loss }) => `${name}: loss ${loss}`).join('; ');
 /** Columns of the exported table. */
