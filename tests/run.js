@@ -231,8 +231,9 @@ const kSuites = {
     tier: 'platforms',
     needs: [...kCross, 'riscv64'],
     // Tests with emulated bfloat16 instructions do not run here, because riscv64 has no such
-    // instructions and other machines run the same tests much faster.
-    run: ctest('riscv64', { ...kUnit, except: `${kOnce}:*Bf16*` }),
+    // instructions and other machines run the same tests much faster. There are many shards, because
+    // emulated shards take long and CTest limits their time.
+    run: ctest('riscv64', { ...kUnit, shards: 24, except: `${kOnce}:*Bf16*` }),
   },
   i686: {
     tier: 'platforms',
